@@ -30,6 +30,8 @@ pub(super) struct Families {
     pub(super) share: f64,
     /// Threads that do the largest family.
     pub(super) threads: u32,
+    /// Threads that make its tables, where they are made for each family: also those that find no memory beside it.
+    pub(super) makers: u32,
     /// Lanes of the largest family that one task's memory holds.
     pub(super) most_lanes: f64,
     /// The same for the memory of all tasks whose threads do the family.
@@ -74,11 +76,12 @@ impl Families {
         let shares = Shares::of_tasks(tasks, 0.0);
         let worth = shares.worth(largest, most, plan.slots);
         let by_memory = shares.threads(in_shares(1.0 / most_lanes));
-        let threads = if worth > 1 { worth.max(by_memory) as u32 } else { 1 };
+        let makers = worth.max(by_memory) as u32;
+        let threads = if worth > 1 { makers } else { 1 };
         let largest_lanes = most_lanes * f64::from(threads);
         let kinds = kinds(share, &info.blocks().map_or_else(Vec::new, |blocks| blocks.family_kinds(window)));
         let waiting = waiting(&kinds, most_lanes, threads, tasks.max(1));
-        Self { share, threads, most_lanes, largest_lanes, waiting, kinds }
+        Self { share, threads, makers, most_lanes, largest_lanes, waiting, kinds }
     }
 
     /// Families of streams, whose lanes are never cut.
@@ -89,7 +92,8 @@ impl Families {
         let piece = family.map(|states| states.min(CUT_TASKS * u128::from(plan.task_records)));
         let [most_lanes, largest_lanes] = [f64::INFINITY; 2];
         let (largest, most) = largest(piece, plan, window);
-        Self { share: part(largest, most), threads: 1, most_lanes, largest_lanes, waiting: 0.0, kinds: Vec::new() }
+        let (threads, makers) = (1, 1);
+        Self { share: part(largest, most), threads, makers, most_lanes, largest_lanes, waiting: 0.0, kinds: Vec::new() }
     }
 
     /// Slices of `lanes` lanes.
@@ -253,7 +257,8 @@ mod tests {
         let check = |share: f64, window: Window, most_lanes: f64, lanes: u32, largest: u32, mean: f64| {
             let problem = open("go", "6x6");
             let kinds = kinds(share, &problem.info().blocks().unwrap().family_kinds(window));
-            let families = Families { share, threads: 1, most_lanes, largest_lanes: most_lanes, waiting: 0.0, kinds };
+            let families =
+                Families { share, threads: 1, makers: 1, most_lanes, largest_lanes: most_lanes, waiting: 0.0, kinds };
             let got = families.slices(lanes);
             assert_eq!(got.largest, largest, "{share} {window:?} {most_lanes}");
             assert!((got.mean - mean).abs() < 1e-9, "{share} {window:?} {most_lanes}: {}", got.mean);

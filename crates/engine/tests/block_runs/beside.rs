@@ -105,11 +105,11 @@ impl BlockParts for Understated {
     fn part_bytes(&self, _: usize, _: Range<u32>) -> u64 {
         0
     }
-    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String> {
+    fn part(&self, window: usize, families: Range<u32>, threads: usize) -> Result<Box<dyn BlockPart + '_>, String> {
         if self.made.fetch_add(1, Ordering::Relaxed) < 2 {
             self.both.wait();
         }
-        self.parts.part(window, families)
+        self.parts.part(window, families, threads)
     }
     fn one_column(&self) -> u64 {
         self.parts.one_column()
@@ -123,7 +123,7 @@ fn memory_of_one(parted: Parted) -> u64 {
     let vector = run.stage(0, &[]);
     let order = run.order(1, &vector);
     let groups = run.prepared.groups(1) as u32;
-    let large = |group: &u32| run.prepared.make(1, *group).unwrap();
+    let large = |group: &u32| run.prepared.make(1, *group, 1).unwrap();
     let mut by_size: Vec<u32> = (0..groups).collect();
     by_size.sort_by_key(large);
     // The two largest have similar sizes.

@@ -20,8 +20,8 @@ pub trait BlockParts: Send + Sync {
     fn family_bounds(&self) -> FamilyBounds;
     /// An estimate of the memory that [`BlockParts::part`] of these families takes, on the high side. Builds nothing.
     fn part_bytes(&self, window: usize, families: Range<u32>) -> u64;
-    /// Builds tables for some consecutive families of a window.
-    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String>;
+    /// Builds tables for some consecutive families of a window, with `threads` threads.
+    fn part(&self, window: usize, families: Range<u32>, threads: usize) -> Result<Box<dyn BlockPart + '_>, String>;
     /// See [`BlockColumn::one_column`].
     fn one_column(&self) -> u64;
 }

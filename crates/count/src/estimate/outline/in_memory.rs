@@ -127,6 +127,7 @@ impl Outline {
             state_passes: self.state_passes(pass, window.len),
             family_share: 0.0,
             family_threads: 1,
+            family_makers: 1,
             waiting: 0.0,
             family_slices: 1,
             family_workers: 1,

@@ -62,6 +62,8 @@ pub struct StageOutline {
     pub family_share: f64,
     /// Threads that do the largest family.
     pub family_threads: u32,
+    /// Threads that make its tables, where they are made for each group of families.
+    pub family_makers: u32,
     /// Sum over families of share x threads of a worker that wait for memory meanwhile.
     pub waiting: f64,
     /// Slices of lanes of the largest family.
@@ -229,6 +231,7 @@ impl Outline {
                     state_passes: self.state_passes(stage.first_pass, stage.window.len),
                     family_share: own.map_or(0.0, |families| families.share),
                     family_threads: own.map_or(1, |families| families.threads),
+                    family_makers: own.map_or(1, |families| families.makers),
                     waiting: own.map_or(0.0, |families| families.waiting),
                     family_slices: slices.largest,
                     family_workers: if shares { slices.largest.clamp(1, workers) } else { 1 },

@@ -16,7 +16,8 @@
 //!
 //! With runs on disk, one worker takes a family through its window. It uses one thread, or as many threads as the family's
 //! share of all workers' threads is worth. If a family is cut into slices of lanes, each slice pays again what a state
-//! costs without lanes; several workers share the slices, and each makes the family's tables.
+//! costs without lanes; several workers share the slices, and each makes the family's tables, with all threads that find no
+//! memory beside it.
 //!
 //! A task's output is synced while the next task runs. Half of the shorter time still shows, because the same cores do
 //! the system's part of writing. The cost of a state changes slowly with the height: vectors leave the caches, and families
@@ -52,6 +53,8 @@ const IDLE: f64 = 1.05;
 /// Thread time of a family that several threads do together, over that of one thread. Passes take twice as long, reading
 /// and writing 1.2 times; a third of the time is passes.
 const TOGETHER: f64 = 1.5;
+/// Part of the time for tables in which one thread makes them, however many there are.
+const MADE_ALONE: f64 = 0.1;
 /// Part of the shorter of the threads' and the disks' time that the longer one does not hide.
 const OVERLAP: f64 = 0.5;
 /// Time to list the families of all windows, for tables that are made a part at a time.
@@ -194,15 +197,16 @@ impl<'a> StageTimes<'a> {
         let disk_seconds_of = |bytes: f64| offer.disk_bytes_per_second.map_or(0.0, |speed| bytes / speed);
         let core_seconds = core_seconds_in(stage.slices);
         let slices = f64::from(stage.family_slices);
-        // The time that all states would take as one family. One thread makes tables in parts in any case.
+        // The time that all states would take as one family.
         let together = match stage.family_threads {
             0 | 1 => 1.0,
             threads => (TOGETHER / f64::from(threads)).min(1.0),
         };
+        let making_seconds = table_seconds * (MADE_ALONE + (1.0 - MADE_ALONE) / f64::from(stage.family_makers.max(1)));
         // Workers that share the family's lanes make its tables each.
         let sharers = f64::from(stage.family_workers.max(1));
         let passes_seconds = (core_seconds_in(slices) - table_seconds) * together;
-        let as_families = passes_seconds / sharers + table_seconds;
+        let as_families = passes_seconds / sharers + making_seconds;
         let core_seconds = core_seconds + (sharers - 1.0) * table_seconds * stage.family_share;
         let threads_seconds = (core_seconds + as_families * sharers * stage.waiting) / self.cores * IDLE;
         let workers = f64::from(offer.workers.max(1));

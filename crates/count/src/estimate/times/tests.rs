@@ -96,7 +96,22 @@ fn tables_in_parts_are_added() {
     close(got, [12.0, 6.3, 9.0]);
 }
 
-/// Threads that do the largest family take 1.5 times as long together as one alone; tables are one's.
+/// By hand: a tenth of the 8 s for tables is one thread's, of a family with half of the states.
+#[test]
+fn threads_make_tables_together() {
+    let offer = offer(1, 16, None);
+    let mut outline = outline("10x10", &offer);
+    outline.stages.truncate(1);
+    (outline.stages[0].table_seconds, outline.stages[0].family_share) = (8.0, 0.5);
+    for (makers, expected) in [(0, 4.0), (1, 4.0), (2, 2.2), (9, 0.8)] {
+        outline.stages[0].family_makers = makers;
+        let time = Times::new(&outline, &Speeds::default(), &offer).stages[0];
+        assert!((time.family_seconds - expected).abs() < 1e-9, "{makers} threads: {time:?}");
+        assert!((time.core_seconds - 8.0).abs() < 1e-9, "{time:?}");
+    }
+}
+
+/// Threads that do the largest family take 1.5 times as long together as one alone; here one makes its tables.
 #[test]
 fn threads_share_the_largest_family() {
     let pass = PerState { base_nanos: 1.0, lane_nanos: 0.0 };

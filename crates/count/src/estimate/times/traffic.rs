@@ -71,6 +71,7 @@ mod tests {
                     state_passes: 5,
                     family_share: 0.0,
                     family_threads: 1,
+                    family_makers: 1,
                     waiting: 0.0,
                     family_slices: 1,
                     family_workers: 1,

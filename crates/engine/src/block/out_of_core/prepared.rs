@@ -111,8 +111,8 @@ impl Prepared {
 
     /// Makes the tables of a group as a forward task would, without waiting for others, lets the blocks of its sources go
     /// by, and drops them. Returns the group's number of states. For measurements.
-    pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
-        let group_tables = self.group_tables(GroupId { direction: Direction::Forward, window, number })?;
+    pub fn make(&self, window: usize, number: u32, threads: usize) -> Result<u64, TaskError> {
+        let group_tables = self.group_tables(GroupId { direction: Direction::Forward, window, number }, threads)?;
         let mut sources = group_tables.sources();
         let all = self.beside(Direction::Forward, End::First, window)?.group_of.len() as u32;
         for family in group_tables.source_families(0..all) {
@@ -145,7 +145,7 @@ impl Prepared {
     pub fn keys(&self, group: GroupId, run: &RunManifest) -> Result<(u128, Vec<u128>), TaskError> {
         let place = place_of(run.first_key as u64);
         let GroupId { direction, window, number } = group;
-        let group_tables = self.group_tables(group)?;
+        let group_tables = self.group_tables(group, 1)?;
         let sources = self.beside(direction, direction.enters(), window)?;
         let keys = Gather::new(&group_tables, sources).keys(place, run.records)?;
         Ok((section_key(number, place).into(), keys))
@@ -182,8 +182,8 @@ impl Prepared {
         }
     }
 
-    /// The tables of a group.
-    pub(crate) fn group_tables(&self, id: GroupId) -> Result<GroupTables<'_>, TaskError> {
+    /// The tables of a group. Where they are made for it, `threads` threads do it.
+    pub(crate) fn group_tables(&self, id: GroupId, threads: usize) -> Result<GroupTables<'_>, TaskError> {
         let GroupId { direction, window, number } = id;
         let Some(group) = self.all_groups(direction)?[window].all.get(number as usize) else {
             return Err(TaskError::Refused(format!("window {window} has no group {number}")));
@@ -195,7 +195,7 @@ impl Prepared {
                 Ok(GroupTables::whole(column.as_ref(), start, id, group))
             }
             PreparedTables::ByPart(parts) => {
-                let part = parts.part(window, group.families.clone()).map_err(TaskError::Refused)?;
+                let part = parts.part(window, group.families.clone(), threads).map_err(TaskError::Refused)?;
                 Ok(GroupTables::part(part, id, group))
             }
         }

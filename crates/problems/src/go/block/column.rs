@@ -50,11 +50,10 @@ impl<W: Word> GoColumn<W> {
         // A short first window makes the tables of images large: see `images`.
         let short = windows.first().map(|window| window.len) >= windows.last().map(|window| window.len);
         let fold = (directions == Directions::Folded && short).then(|| Fold::new(height));
-        let windows = in_parallel(&cuts, |&cut| GoWindow::new(cut, directions, fold))?;
+        let windows = in_parallel(cuts.len(), &cuts, |&cut| GoWindow::new(cut, directions, fold))?;
         let windows = windows.into_iter().collect::<Result<Vec<_>, String>>()?;
         let count = windows.len();
-        let numbers: Vec<usize> = (0..count).collect();
-        let exchanges = in_parallel(&numbers, |&number| {
+        let exchanges = in_parallel(count, 0..count, |number| {
             let [before, after] = [End::First, End::Last].map(|end| &windows[end.neighbour(number, count)]);
             let (here, _) = &windows[number];
             let new = |end, (there, index): &(GoWindow<W>, StateIndex<W>), asked: bool| {
@@ -103,8 +102,9 @@ impl Folded {
             }
         }
         let ends = [(first, End::First, last), (last, End::Last, first)];
-        let images =
-            in_parallel(&ends, |&((here, _), end, (there, index))| Images::new(height, here, end, there, index))?;
+        let images = in_parallel(ends.len(), &ends, |&((here, _), end, (there, index))| {
+            Images::new(height, here, end, there, index)
+        })?;
         let images = images.into_iter().collect::<Result<Vec<_>, _>>()?;
         let images = images.try_into().map_err(|_| "two ends of a column have as many tables".to_owned())?;
         Ok(Self { images, tied })

@@ -1,6 +1,8 @@
-//! What columns and parts have in common: the check of a cut, the threads that build windows, and the first column.
+//! What columns and parts have in common: the check of a cut, threads that build tables, and the first column.
 //!
 //! Cost: [`one_column`] runs the plain recurrence over one column.
+
+use std::sync::Mutex;
 
 use keima_model::Window;
 
@@ -33,18 +35,47 @@ pub(crate) fn check_cut(height: u32, windows: &[Window]) -> Result<(), String> {
     }
 }
 
-/// Runs `make` on each item, with a thread for each as far as the system gives them. Building tables takes seconds, and
-/// there are few windows.
-pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Result<Vec<R>, String> {
-    std::thread::scope(|scope| {
-        let make = &make;
-        let start = |item| std::thread::Builder::new().spawn_scoped(scope, move || make(item)).map_err(|_| item);
-        let threads: Vec<_> = items.iter().map(start).collect();
-        let failed = |_| "a thread failed while tables were built".to_owned();
-        let results = threads.into_iter().map(|thread| match thread {
-            Ok(thread) => thread.join().map_err(failed),
-            Err(item) => Ok(make(item)),
-        });
-        results.collect()
-    })
+/// Runs `make` on each task, with `threads` threads, the caller's among them, as far as the system gives them. Results keep the
+/// order of the tasks.
+pub(crate) fn in_parallel<T: Send, R: Send>(
+    threads: usize,
+    tasks: impl IntoIterator<Item = T, IntoIter: Send>,
+    make: impl Fn(T) -> R + Sync,
+) -> Result<Vec<R>, String> {
+    let left = Mutex::new(tasks.into_iter().enumerate());
+    let next = || left.lock().ok().and_then(|mut left| left.next());
+    let work = || std::iter::from_fn(next).map(|(number, task)| (number, make(task))).collect::<Vec<_>>();
+    let mut results = std::thread::scope(|scope| {
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        let mut results = work();
+        for other in others {
+            results.extend(other.join().map_err(|_| "a thread failed while tables were built")?);
+        }
+        Ok::<_, String>(results)
+    })?;
+    results.sort_unstable_by_key(|&(number, _)| number);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Blocks that a thread takes at a time, at least: fewer are not worth it.
+pub(crate) const LEAST_PIECE: usize = 1 << 12;
+
+/// Length of the pieces into which so many blocks are cut for `threads` threads. There are some for each, since pieces take different
+/// times.
+pub(crate) fn piece(blocks: usize, threads: usize) -> usize {
+    blocks.div_ceil(4 * threads.max(1)).max(LEAST_PIECE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_the_order_of_tasks() {
+        for (threads, tasks) in [(0, 3), (1, 0), (1, 5), (3, 2), (4, 100)] {
+            let squares = in_parallel(threads, 0..tasks, |task| task * task).unwrap();
+            assert_eq!(squares, (0..tasks).map(|task| task * task).collect::<Vec<u32>>(), "{threads} threads");
+        }
+    }
 }

@@ -158,12 +158,12 @@ fn states_per_block(height: u32, window: Window) -> f64 {
 
 /// Nanoseconds to build a block of a part at a height of 12. They grow with each cell more, up to a height of 17, as tables
 /// leave the caches.
-const OWN_BLOCK_NANOS: f64 = 500.0;
+const OWN_BLOCK_NANOS: f64 = 480.0;
 const NANOS_HEIGHT: f64 = 12.0;
-const NANOS_GROWTH: f64 = 1.32;
+const NANOS_GROWTH: f64 = 1.2;
 const MOST_NANOS_HEIGHT: f64 = 17.0;
 /// Nanoseconds for a block of the window before to go by.
-const SOURCE_NANOS: f64 = 100.0;
+const SOURCE_NANOS: f64 = 50.0;
 /// Share of the states that have the average state's rest, for rests of 5 cells; and the factor for each cell more.
 const REST_SHARE: f64 = 0.0885;
 const REST_SHRINK: f64 = 0.56;

@@ -12,7 +12,7 @@
 //! - [`signature`]: outsides, signatures and lists of one window, by direct enumeration;
 //! - [`passes`]: the transitions of each signature, found by expanding one sample outside;
 //! - [`window`]: blocks and families with their positions, and the targets of far operations;
-//! - [`parts`]: tables of a few families at a time;
+//! - [`parts`]: tables of a few families at a time; [`half_order`]: the blocks of a family in their order;
 //! - [`exchange`]: positions of one window's states in the next;
 //! - [`column`]: all of this for a column, as the engine sees it; [`problem`]: Go as a problem with dense blocks;
 //! - [`cells`]: what the cells of a border say; [`cut`]: the check of a cut;
@@ -33,6 +33,7 @@ mod column;
 mod cut;
 mod exchange;
 mod family_sizes;
+mod half_order;
 mod memory;
 mod parts;
 mod passes;

@@ -179,11 +179,8 @@ impl BlockTask<'_> {
         let started = std::time::Instant::now();
         let kept = order.block.as_ref().and_then(|block| block.kept.as_ref());
         let (Some(kept_vector), Some(kept)) = (&self.kept, kept) else { return Ok(()) };
-        let group_tables = self.prepared.group_tables(GroupId {
-            direction: Direction::Forward,
-            window: self.window,
-            number: work.group_tables.number,
-        })?;
+        let id = GroupId { direction: Direction::Forward, window: self.window, number: work.group_tables.number };
+        let group_tables = self.prepared.group_tables(id, 1)?;
         let scan = EndScan { group_tables: &group_tables, order, end: End::First, lanes: &lanes };
         let (states, sources) =
             (StateFacts::new(&scan)?, self.prepared.beside(Direction::Forward, End::First, self.window)?);

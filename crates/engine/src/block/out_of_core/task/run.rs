@@ -49,9 +49,11 @@ impl BlockTask<'_> {
             let stopped = || self.task.stop.load(Ordering::Relaxed);
             let reservation = prepared.pool.reserve(expected, stopped).ok_or(TaskError::Stopped)?;
             let started = Instant::now();
-            let group_tables = prepared.group_tables(id)?;
+            // All threads whose tasks find no memory beside this one.
+            let makers = prepared.pool.threads(expected.all);
+            let group_tables = prepared.group_tables(id, makers)?;
             let layout = GroupLayout::new(group_tables.tables(), group_tables.families(), self.direction);
-            self.totals.times.read_nanos += nanos_since(started);
+            self.totals.times.read_nanos += nanos_since(started) * makers as u64;
             let share = self.share(&group_tables, layout)?;
             if let Some(grant) = reservation.grant(share.words)? {
                 break (group_tables, share, grant);

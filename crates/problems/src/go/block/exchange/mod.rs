@@ -81,8 +81,13 @@ impl Exchange {
         let cells = W::ONES;
         let rest_cells = !(here.inside | there.inside) & cells;
         let (mut rests, mut inner) = (Numbering::default(), Numbering::default());
-        let class = |&word: &W| 2 * rests.number(colours(word, rest_cells)) + u32::from(stones(word) == W::ZERO);
-        let classes = here.outsides.iter().map(class).collect();
+        // The blocks of a family have its colours.
+        let mut classes = Vec::with_capacity(here.outsides.len());
+        for family in &here.tables.families {
+            let word = here.pattern(family);
+            let class = 2 * rests.number(colours(word, rest_cells)) + u32::from(stones(word) == W::ZERO);
+            classes.resize(family.blocks.end as usize, class);
+        }
         let lists = here.lists[index(end)].iter();
         let patterns: Vec<Vec<u16>> =
             lists.map(|list| list.iter().map(|&code| inner.number(colours(code, cells)) as u16).collect()).collect();

@@ -9,6 +9,8 @@
 //!
 //! Cost: one hash look-up for each route while tables are built; none later.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use keima_model::End;
 use rustc_hash::FxHashMap;
 
@@ -57,6 +59,26 @@ impl Route {
     }
 }
 
+/// Routes that several threads fill in.
+pub(crate) struct RouteCells(Vec<AtomicU64>);
+
+impl RouteCells {
+    /// So many, all [`Route::NONE`].
+    pub(crate) fn new(count: usize) -> Self {
+        Self(std::iter::repeat_with(|| AtomicU64::new(Route::NONE.0)).take(count).collect())
+    }
+
+    /// Sets one. Nobody reads before all threads have ended.
+    pub(crate) fn set(&self, number: usize, route: Route) {
+        self.0[number].store(route.0, Ordering::Relaxed);
+    }
+
+    /// What was set.
+    pub(crate) fn into_routes(self) -> Vec<Route> {
+        self.0.into_iter().map(|cell| Route(cell.into_inner())).collect()
+    }
+}
+
 /// The route to each block of a vector, not reversed.
 pub(crate) struct BlockStarts(Vec<Route>);
 
@@ -84,9 +106,9 @@ impl BlockStarts {
         Ok(Self(starts))
     }
 
-    /// The route to each block, not reversed and reversed.
-    pub(crate) fn both_ways(&self) -> impl Iterator<Item = [Route; 2]> {
-        self.0.iter().map(|route| [false, true].map(|reversed| route.reversed_if(reversed)))
+    /// The route to a block, not reversed and reversed.
+    pub(crate) fn both_ways(&self, block: usize) -> [Route; 2] {
+        [false, true].map(|reversed| self.0[block].reversed_if(reversed))
     }
 
     /// Where a block begins.
@@ -97,8 +119,8 @@ impl BlockStarts {
     /// The route to the block of an outside or its reversal, if there is one; `outside` is [`outside_cells`].
     pub(crate) fn route<W: Word>(&self, index: &StateIndex<W>, outside: W, word: W) -> Route {
         let representative = normalise(word, outside);
-        let block = index.block_of.get(&representative);
-        block.map_or(Route::NONE, |&block| self.0[block as usize].reversed_if(representative != word))
+        let block = index.block_of.get(representative);
+        block.map_or(Route::NONE, |block| self.0[block as usize].reversed_if(representative != word))
     }
 
     /// Memory that the routes take.

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use keima_model::{FamilyList, Window};
 
 use crate::go::block::cells::{colours, family, inside_of, rest};
-use crate::go::block::signature::scan::{CODES, Colours, Scan, ScanRules};
+use crate::go::block::signature::scan::{Colours, Scan, ScanRules};
 use crate::go::state::{EMPTY, FREE, Word, stones};
 
 /// Families of a window, in the order of their blocks.
@@ -123,7 +123,7 @@ impl<W: Word> FamilyTree<W> {
         let rules = ScanRules { kink: Some(cell), only, ..ScanRules::default() };
         let scan = Scan { last: state.last, across: state.neighbour, stack: state.stack, ..Scan::default() };
         let (left, kink) = (self.height - cell - 1, self.kink);
-        CODES.into_iter().filter_map(move |code| {
+        rules.codes(cell).iter().filter_map(move |&code| {
             let next: Scan<W> = scan.extended(cell, code, &rules)?;
             let neighbour = if cell + 1 == kink { next.across } else { next.last };
             (next.stack.len <= left).then_some(ScanState { last: next.last, neighbour, stack: next.stack })

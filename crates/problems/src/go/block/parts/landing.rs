@@ -8,8 +8,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::go::block::cut::{in_parallel, piece};
 use crate::go::block::exchange::positions::Landing;
-use crate::go::block::exchange::route::{BlockStarts, Numbering, Route};
+use crate::go::block::exchange::route::{BlockStarts, Numbering, RouteCells};
 use crate::go::block::window::GoWindow;
 use crate::go::state::{Word, reverse};
 
@@ -22,29 +23,47 @@ pub(crate) struct PartLanding<W> {
 }
 
 impl<W: Word> PartLanding<W> {
-    /// For the tables of a part. `inside_before` has all bits of the cells of the window before.
-    pub(crate) fn new(own: &GoWindow<W>, inside_before: W) -> Result<Self, String> {
+    /// For the tables of a part. `inside_before` has all bits of the cells of the window before. Uses `threads` threads.
+    pub(crate) fn new(own: &GoWindow<W>, inside_before: W, threads: usize) -> Result<Self, String> {
         let rest_cells = !(own.inside | inside_before);
         let starts = BlockStarts::new(own, 0)?;
-        let [mut rests, mut codes, mut others] = std::array::from_fn(|_| Numbering::default());
         // An outside stands for its reversal, too.
-        let mut numbers = |word: W| [rests.number(word & rest_cells), codes.number(word & inside_before)];
-        let places: Vec<[[u32; 2]; 2]> =
-            own.outsides.iter().map(|&word| [numbers(word), numbers(reverse(word))]).collect();
-        let code_count = codes.words.len();
-        let mut routes = vec![Route::NONE; rests.words.len() * code_count];
-        for (places, ways) in places.iter().zip(starts.both_ways()) {
-            // Without stones an outside is its own reversal: the way that is not reversed comes last, and stays.
-            for (&[rest, code], route) in places.iter().zip(ways).rev() {
-                routes[rest as usize * code_count + code as usize] = route;
+        let parts = |word: W| [word, reverse(word)].map(|word| (word & rest_cells, word & inside_before));
+        let piece = piece(own.outsides.len(), threads);
+        let found = in_parallel(threads, own.outsides.chunks(piece), |outsides| {
+            let (mut rests, mut codes) = (Numbering::default(), Numbering::default());
+            for (rest, code) in outsides.iter().flat_map(|&word| parts(word)) {
+                rests.number(rest);
+                codes.number(code);
+            }
+            (rests.words, codes.words)
+        })?;
+        let [mut rests, mut codes, mut others] = std::array::from_fn(|_| Numbering::default());
+        for (some_rests, some_codes) in found {
+            for rest in some_rests {
+                rests.number(rest);
+            }
+            for code in some_codes {
+                codes.number(code);
             }
         }
+        let code_count = codes.words.len();
+        let routes = RouteCells::new(rests.words.len() * code_count);
+        let [rests, codes] = [rests, codes].map(Numbering::into_numbers);
+        in_parallel(threads, (0..own.outsides.len()).step_by(piece), |first| {
+            for (&word, block) in own.outsides[first..].iter().take(piece).zip(first..) {
+                // Without stones an outside is its own reversal: the way that is not reversed comes last, and stays.
+                for ((rest, code), route) in parts(word).into_iter().zip(starts.both_ways(block)).rev() {
+                    routes.set(rests[&rest] as usize * code_count + codes[&code] as usize, route);
+                }
+            }
+        })?;
         for &code in own.lists[0].iter().flat_map(|list| list.iter()) {
             others.number(code);
             others.number(reverse(code));
         }
-        let [rests, codes, others] = [rests, codes, others].map(Numbering::into_numbers);
-        let landing = Landing::new(routes, code_count, &others, &own.lists[0]);
+        let others = others.into_numbers();
+        let landing = Landing::new(routes.into_routes(), code_count, &others, &own.lists[0]);
         Ok(Self { rests, codes, others, landing })
     }
 

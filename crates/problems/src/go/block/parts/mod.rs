@@ -16,7 +16,8 @@
 //! entries are in the order of the tables of all families, so that runs are the same.
 //!
 //! Cost of a part: the lists and two expansions an entry and step for each new signature, as in
-//! [`super::passes::builder`]; and the block memory that [`super::memory`] estimates.
+//! [`super::passes::builder`]; a look-up for each block and far operation, which is most of the time; and the block memory that
+//! [`super::memory`] estimates. Several threads can share it: they take pieces of the blocks, and signatures.
 
 pub(crate) mod families;
 mod landing;
@@ -59,8 +60,7 @@ impl<W: Word> GoParts<W> {
             return Err("tables of parts need a column of two windows or more".into());
         }
         let count = windows.len();
-        let numbers: Vec<usize> = (0..count).collect();
-        let families = in_parallel(&numbers, |&number| {
+        let families = in_parallel(count, 0..count, |number| {
             let [before, after] = [End::First, End::Last].map(|end| windows[end.neighbour(number, count)]);
             Families::new(height, windows[number], before, after)
         })?;
@@ -116,7 +116,7 @@ impl<W: Word> BlockParts for GoParts<W> {
         memory::part_bytes(self.height, WindowStates { window: self.spans[window], states: families.map(states).sum() })
     }
 
-    fn part(&self, window: usize, families: Range<u32>) -> Result<Box<dyn BlockPart + '_>, String> {
+    fn part(&self, window: usize, families: Range<u32>, threads: usize) -> Result<Box<dyn BlockPart + '_>, String> {
         let (count, before) = (self.spans.len(), self.before(window));
         let all = &self.families[window];
         let patterns = all.patterns.get(families.start as usize..families.end as usize);
@@ -125,8 +125,7 @@ impl<W: Word> BlockParts for GoParts<W> {
         };
         let cut = WindowCut { height: self.height, window: self.spans[window], before: self.spans[before] };
         let cache = self.cache.of_kind(TableKind { window, passes: true });
-        // Nobody looks a block up by its outside once the tables are there.
-        let (own, _) = GoWindow::of_families(cut, patterns, &cache)?;
+        let own = GoWindow::of_families(cut, patterns, &cache, threads)?;
         if own.tables.families.len() != patterns.len() {
             return Err("a family has no blocks; this is a fault of the program".into());
         }
@@ -141,7 +140,7 @@ impl<W: Word> BlockParts for GoParts<W> {
             spans: self.spans.clone(),
             number: window,
             numbers: family_numbers(&own),
-            landing: PartLanding::new(&own, inside_before)?,
+            landing: PartLanding::new(&own, inside_before, threads)?,
             accepting: if after == 0 { own.accepting() } else { Vec::new() },
             own,
             sources,

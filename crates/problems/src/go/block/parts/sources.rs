@@ -1,34 +1,23 @@
 //! The states that enter a part: the blocks of the window before, one after the other, without tables of them.
 //!
-//! An outside is an upper half, the cells above its window, and a lower one. Blocks of a family stand in the order of
-//! (potential, word). The potentials of the halves add up, and the lower half is the upper part of the word:
-//!
-//! ```text
-//!   for each potential p, ascending                       uppers by potential     0: u0 u3    32: u1 u2 u4
-//!     for each lower half l, ascending, potential q       lowers                  l0 (0)  l1 (32)  l2 (0)  ...
-//!       for each upper half of potential p - q
-//!         a block, if an inside code fits between         p = 32:  u1 l0   u2 l0   u4 l0   u0 l1   u3 l1   u1 l2 ...
-//! ```
-//!
-//! So halves are listed and sorted, and blocks are not. The inside codes that go to the part depend on the signature of the
-//! block and the colours of its rest.
+//! The halves of their outsides give the blocks of a family in order (see [`half_order`](crate::go::block::half_order)). The
+//! inside codes that go to the part depend on the signature of the block and the colours of its rest.
 //!
 //! Cost: a step for each pair of halves, two look-ups for each block, and those of an exchange for each state. Memory: the
 //! halves of one family, the lists of the signatures that were met, and the codes in them that go to the part.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use keima_model::BlockSources;
 use rustc_hash::FxHashMap;
 
 use super::{GoParts, part::GoPart};
-use crate::go::block::cells::{colours, potential};
+use crate::go::block::cells::colours;
+use crate::go::block::half_order::{HalfOrder, Halves, Met};
 use crate::go::block::passes::builder::TableBuilder;
 use crate::go::block::signature::cache::TableKind;
 use crate::go::block::signature::lists::{LowerSignatures, SignatureLists, lower_rules};
-use crate::go::block::signature::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
+use crate::go::block::signature::scan::{LowerSignature, ScanRules, UpperSignature};
 use crate::go::block::signature::tables::SignatureTables;
 use crate::go::state::{Word, normalise, stones};
 
@@ -37,47 +26,6 @@ const MOST_CODES: usize = 1 << 18;
 
 /// No state of the signature goes to the part.
 const NONE: u32 = u32::MAX;
-
-/// A half of an outside.
-struct Half<W> {
-    word: W,
-    /// Number of its signature.
-    signature: u32,
-}
-
-/// The halves of outsides on one side of the window, and the signatures that were met there.
-struct Side<S> {
-    numbers: FxHashMap<S, u32>,
-    signatures: Vec<S>,
-}
-
-impl<S> Default for Side<S> {
-    fn default() -> Self {
-        Self { numbers: FxHashMap::default(), signatures: Vec::new() }
-    }
-}
-
-impl<S: Copy + Eq + std::hash::Hash> Side<S> {
-    /// All halves in `cells` that `rules` allow, ascending.
-    fn halves<W: Word>(
-        &mut self,
-        cells: Range<u32>,
-        rules: &ScanRules<W>,
-        signature: impl Fn(&Scan<W>) -> S,
-    ) -> Vec<Half<W>> {
-        let mut halves = Vec::new();
-        scan(cells, rules, Scan::default(), &mut |scan| {
-            let signature = signature(scan);
-            let number = *self.numbers.entry(signature).or_insert_with(|| {
-                self.signatures.push(signature);
-                self.signatures.len() as u32 - 1
-            });
-            halves.push(Half { word: scan.word, signature: number });
-        });
-        halves.sort_unstable_by_key(|half| half.word);
-        halves
-    }
-}
 
 /// The states of a signature that go to the part.
 struct Wanted<W> {
@@ -96,8 +44,8 @@ pub(crate) struct GoSources<'a, W> {
     part: &'a GoPart<W>,
     /// Number of the window before.
     window: usize,
-    uppers: Side<UpperSignature>,
-    lowers: Side<LowerSignature>,
+    uppers: Halves<UpperSignature>,
+    lowers: Halves<LowerSignature>,
     /// The tables of each pair of signatures; `None` where no inside code fits.
     tables: FxHashMap<Pair, Option<Arc<SignatureTables<W>>>>,
     /// Index into `wanted` by the colours of the rest and the pair, or [`NONE`].
@@ -111,20 +59,10 @@ pub(crate) struct GoSources<'a, W> {
 /// The blocks of one family, and how far they were read.
 #[derive(Default)]
 struct FamilyBlocks<W> {
-    /// Upper halves by their potential.
-    uppers: BTreeMap<u32, Vec<Half<W>>>,
-    lowers: Vec<Half<W>>,
-    /// Numbers of the lower halves by their potential.
-    by_potential: BTreeMap<u32, Vec<u32>>,
+    order: HalfOrder<W>,
     /// For each pair of signatures of the halves, of the family: index into `wanted`, or [`NONE`].
     wanted: Vec<u32>,
     lower_signatures: usize,
-    /// Potentials that are left, the last one first.
-    potentials: Vec<u32>,
-    /// (lower half, potential of the upper ones) of the present potential, ascending.
-    line: Vec<(u32, u32)>,
-    /// The next place in `line`, and the next one among its upper halves.
-    at: [usize; 2],
     /// The present block and its index into the reader's `wanted`; `None` before the first block and after the last.
     word: W,
     present: Option<u32>,
@@ -137,8 +75,8 @@ impl<'a, W: Word> GoSources<'a, W> {
             parts,
             part,
             window,
-            uppers: Side::default(),
-            lowers: Side::default(),
+            uppers: Halves::default(),
+            lowers: Halves::default(),
             tables: FxHashMap::default(),
             numbers: FxHashMap::default(),
             wanted: Vec::new(),
@@ -148,13 +86,13 @@ impl<'a, W: Word> GoSources<'a, W> {
     }
 
     /// Finds the tables of the pairs of these signatures that are not known. `samples` has a half of each.
-    fn find_tables(&mut self, uppers: &BTreeMap<u32, W>, lowers: &BTreeMap<u32, W>) -> Result<(), String> {
+    fn find_tables(&mut self, uppers: &[(u32, W)], lowers: &[(u32, W)]) -> Result<(), String> {
         let window = self.parts.spans[self.window];
         let cache = self.parts.cache.of_kind(TableKind { window: self.window, passes: false });
-        for (&upper, &upper_word) in uppers {
+        for &(upper, upper_word) in uppers {
             let upper_signature = self.uppers.signatures[upper as usize];
             let mut unknown = Vec::new();
-            for (&lower, &lower_word) in lowers {
+            for &(lower, lower_word) in lowers {
                 if self.tables.contains_key(&(upper, lower)) {
                     continue;
                 }
@@ -173,7 +111,8 @@ impl<'a, W: Word> GoSources<'a, W> {
             let fit = lists.iter().map(|lists| !lists.is_empty()).collect::<Vec<_>>();
             let found = lists.into_iter().zip(&unknown).filter(|(lists, _)| !lists.is_empty());
             let found = found.map(|(lists, &(.., sample))| SignatureLists { lists, sample, known: None }).collect();
-            let mut tables = TableBuilder::new(window, self.part.inside_before(), found).without_passes().into_iter();
+            let builder = TableBuilder::new(window, self.part.inside_before(), found, 1)?;
+            let mut tables = builder.without_passes().into_iter();
             let mut new = Vec::with_capacity(unknown.len());
             for (fits, (lower, lower_signature, _)) in fit.into_iter().zip(unknown) {
                 let tables = if fits { tables.next() } else { None };
@@ -244,48 +183,20 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
         let window = self.parts.spans[self.window];
         let (above, below) = (0..window.first, window.end()..self.parts.height);
         let rules = ScanRules { only: pattern, ..ScanRules::default() };
-        let uppers = self.uppers.halves(above.clone(), &rules, UpperSignature::of);
-        let lowers = self.lowers.halves(below.clone(), &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
-        let samples = |halves: &[Half<W>]| halves.iter().map(|half| (half.signature, half.word)).collect();
-        let (upper_samples, lower_samples): (BTreeMap<u32, W>, BTreeMap<u32, W>) = (samples(&uppers), samples(&lowers));
-        self.find_tables(&upper_samples, &lower_samples)?;
+        let uppers = self.uppers.find(&above, &rules, UpperSignature::of);
+        let lowers = self.lowers.find(&below, &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
+        let uppers = Met::new(uppers, self.uppers.signatures.len());
+        let lowers = Met::new(lowers, self.lowers.signatures.len());
+        self.find_tables(&uppers.samples, &lowers.samples)?;
         let rest = colours(pattern, self.part.rest_cells());
-        let mut wanted = Vec::with_capacity(upper_samples.len() * lower_samples.len());
-        for &upper in upper_samples.keys() {
-            for &lower in lower_samples.keys() {
+        let mut wanted = Vec::with_capacity(uppers.samples.len() * lowers.samples.len());
+        for &(upper, _) in &uppers.samples {
+            for &(lower, _) in &lowers.samples {
                 wanted.push(self.wanted(rest, (upper, lower)));
             }
         }
-        // From here on halves have the numbers of signatures in this family.
-        let renumbered = |samples: &BTreeMap<u32, W>, mut halves: Vec<Half<W>>| {
-            let numbers: FxHashMap<u32, u32> = samples.keys().copied().zip(0..).collect();
-            for half in &mut halves {
-                half.signature = numbers[&half.signature];
-            }
-            halves
-        };
-        let lowers = renumbered(&lower_samples, lowers);
-        let mut by_potential: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for (lower, number) in lowers.iter().zip(0..) {
-            by_potential.entry(potential(lower.word, below.clone())).or_default().push(number);
-        }
-        let mut all: BTreeMap<u32, Vec<Half<W>>> = BTreeMap::new();
-        for upper in renumbered(&upper_samples, uppers) {
-            all.entry(potential(upper.word, above.clone())).or_default().push(upper);
-        }
-        let mut potentials: Vec<u32> =
-            all.keys().flat_map(|upper| by_potential.keys().map(move |lower| upper + lower)).collect();
-        potentials.sort_unstable_by(|one, other| other.cmp(one));
-        potentials.dedup();
-        self.family = FamilyBlocks {
-            uppers: all,
-            lowers,
-            by_potential,
-            wanted,
-            lower_signatures: lower_samples.len(),
-            potentials,
-            ..FamilyBlocks::default()
-        };
+        let order = HalfOrder::new(uppers.halves, lowers.halves);
+        self.family = FamilyBlocks { order, wanted, lower_signatures: lowers.samples.len(), ..FamilyBlocks::default() };
         Ok(())
     }
 
@@ -322,32 +233,15 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
 impl<W: Word> FamilyBlocks<W> {
     /// Goes to the next block with states that are wanted.
     fn advance(&mut self) -> bool {
-        loop {
-            while let Some(&(lower, potential)) = self.line.get(self.at[0]) {
-                let lower = &self.lowers[lower as usize];
-                let uppers = self.uppers.get(&potential).map_or(&[][..], Vec::as_slice);
-                while let Some(upper) = uppers.get(self.at[1]) {
-                    self.at[1] += 1;
-                    let pair = upper.signature as usize * self.lower_signatures + lower.signature as usize;
-                    self.present = Some(self.wanted[pair]).filter(|&wanted| wanted != NONE);
-                    if self.present.is_some() {
-                        self.word = upper.word | lower.word;
-                        return true;
-                    }
-                }
-                self.at = [self.at[0] + 1, 0];
+        while let Some((upper, lower)) = self.order.next() {
+            let pair = upper.signature as usize * self.lower_signatures + lower.signature as usize;
+            self.present = Some(self.wanted[pair]).filter(|&wanted| wanted != NONE);
+            if self.present.is_some() {
+                self.word = upper.word | lower.word;
+                return true;
             }
-            let Some(potential) = self.potentials.pop() else {
-                self.present = None;
-                return false;
-            };
-            self.line.clear();
-            for &upper in self.uppers.keys() {
-                let lowers = potential.checked_sub(upper).and_then(|lower| self.by_potential.get(&lower));
-                self.line.extend(lowers.into_iter().flatten().map(|&lower| (lower, upper)));
-            }
-            self.line.sort_unstable();
-            self.at = [0, 0];
         }
+        self.present = None;
+        false
     }
 }

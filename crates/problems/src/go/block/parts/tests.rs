@@ -6,6 +6,7 @@ use keima_model::{BlockColumn, Directions};
 
 use super::*;
 use crate::go::block::GoColumn;
+use crate::go::block::cut::LEAST_PIECE;
 use crate::go::block::tests::through;
 use crate::go::state::{normalise, successors};
 
@@ -25,7 +26,7 @@ fn keys(column: &dyn BlockColumn, window: usize, end: End, families: &[u32]) -> 
 /// A part's tables against those of the whole column: the same entries in the same order, the same passes, and the same
 /// exchanges with both neighbours.
 fn check(whole: &dyn BlockColumn, parts: &dyn BlockParts, window: usize, families: Range<u32>, what: &str) {
-    let made = parts.part(window, families.clone()).unwrap();
+    let made = parts.part(window, families.clone(), 1).unwrap();
     let part = made.column();
     let (own, all) = (part.tables(window), whole.tables(window));
     let global: Vec<u32> = families.clone().collect();
@@ -162,7 +163,7 @@ fn parts_of_high_columns_expand_as_states_do() {
         let parts = GoParts::<u128>::new(height, &windows, 1 << 20).unwrap();
         for (number, &window) in windows.iter().enumerate() {
             for family in [0, 1, 40, 600] {
-                let part = parts.part(number, family..family + 1).unwrap();
+                let part = parts.part(number, family..family + 1, 1).unwrap();
                 let what = format!("{lengths:?}, window {number}, family {family}");
                 check_expansion(part.column(), number, window, &what);
             }
@@ -195,4 +196,42 @@ fn check_expansion(part: &dyn BlockColumn, number: usize, window: Window, what: 
         *got.entry(key).or_default() += value;
     }
     assert!(!got.is_empty() && got == expected, "{what}: {} states, expected {}", got.len(), expected.len());
+}
+
+/// Parts of some thousand blocks, made by one thread and by several.
+#[test]
+fn threads_do_not_matter() {
+    let windows = Window::of_lengths(&[4, 5, 4]);
+    let parts = GoParts::<u64>::new(13, &windows, 0).unwrap();
+    for window in 0..windows.len() {
+        let ends = parts.families(window).ends.iter().map(|ends| ends[0].max(ends[1]));
+        let (_, largest) = ends.zip(0_u32..).max().unwrap();
+        let families = largest - 1..largest + 1;
+        let made = [1, 3].map(|threads| parts.part(window, families.clone(), threads).unwrap());
+        let [one, other] = made.each_ref().map(|part| part.column().tables(window));
+        let blocks = one.signature_of.len();
+        assert!(blocks > 2 * LEAST_PIECE, "window {window} has {blocks} blocks, too few for several threads");
+        assert!(one.signature_of == other.signature_of && one.base == other.base, "window {window}");
+        for (one, other) in one.far.iter().zip(&other.far) {
+            assert!(one.first == other.first && one.targets == other.targets, "window {window}: far targets");
+            assert_eq!(one.descending, other.descending, "window {window}");
+        }
+        for end in [End::First, End::Last] {
+            let [one, other] = made.each_ref().map(|part| keys(part.column(), window, end, &[0, 1]));
+            assert!(one == other, "window {window}: keys");
+        }
+        let [mut one, mut other] = made.each_ref().map(|part| part.sources());
+        let [mut positions, mut expected] = [Vec::new(), Vec::new()];
+        for &family in made[0].source_families() {
+            one.open(family).unwrap();
+            other.open(family).unwrap();
+            while one.advance() {
+                assert!(other.advance(), "window {window}, family {family}: a block is missing");
+                one.positions(&mut expected);
+                other.positions(&mut positions);
+                assert!(positions == expected, "window {window}, family {family}: positions");
+            }
+            assert!(!other.advance());
+        }
+    }
 }

@@ -35,6 +35,7 @@ use keima_model::{PassTable, Window};
 
 use super::ordered_lists::OrderedLists;
 use super::pass_builder::{BuiltPass, FarTarget, PassBuilder};
+use crate::go::block::cut::in_parallel;
 use crate::go::block::signature::entry_index::EntryIndex;
 use crate::go::block::signature::lists::SignatureLists;
 use crate::go::block::signature::tables::{FarSample, SignatureTables};
@@ -47,17 +48,27 @@ pub(crate) struct TableBuilder<W> {
     known: Vec<Option<Arc<SignatureTables<W>>>>,
     /// Lists of the signatures that are not known.
     ordered: Vec<Option<OrderedLists<W>>>,
+    threads: usize,
 }
 
 impl<W: Word> TableBuilder<W> {
-    /// Puts the lists of new signatures in order.
-    pub(crate) fn new(window: Window, inside: W, signatures: Vec<SignatureLists<W>>) -> Self {
-        let (mut all_known, mut ordered) = (Vec::new(), Vec::new());
-        for SignatureLists { lists, sample, known } in signatures {
-            ordered.push(known.is_none().then(|| OrderedLists::new(window, inside, lists, sample)));
-            all_known.push(known);
-        }
-        Self { window, inside, known: all_known, ordered }
+    /// Puts the lists of new signatures in order. `threads` threads do what there is to do.
+    pub(crate) fn new(
+        window: Window,
+        inside: W,
+        signatures: Vec<SignatureLists<W>>,
+        threads: usize,
+    ) -> Result<Self, String> {
+        let (known, new): (Vec<_>, Vec<_>) = signatures
+            .into_iter()
+            .map(|SignatureLists { lists, sample, known }| {
+                let new = known.is_none().then_some((lists, sample));
+                (known, new)
+            })
+            .unzip();
+        let order = |new: Option<_>| new.map(|(lists, sample)| OrderedLists::new(window, inside, lists, sample));
+        let ordered = in_parallel(threads, new, order)?;
+        Ok(Self { window, inside, known, ordered, threads })
     }
 
     /// The tables of all signatures; new ones have lists only.
@@ -73,13 +84,13 @@ impl<W: Word> TableBuilder<W> {
     /// [`PassTable::rows`] are empty.
     pub(crate) fn with_passes(
         mut self,
-        signature_at: impl Fn(W) -> Option<u32>,
+        signature_at: impl Fn(W) -> Option<u32> + Sync,
         rows: bool,
     ) -> Result<Vec<Arc<SignatureTables<W>>>, String> {
-        let mut passes = Vec::with_capacity(self.ordered.len());
-        for ordered in &self.ordered {
-            passes.push(ordered.as_ref().map(|ordered| self.passes(ordered, &signature_at)).transpose()?);
-        }
+        let passes = in_parallel(self.threads, &self.ordered, |ordered| {
+            ordered.as_ref().map(|ordered| self.passes(ordered, &signature_at)).transpose()
+        })?;
+        let passes = passes.into_iter().collect::<Result<Vec<_>, String>>()?;
         let ways = self.ways(&passes);
         let mut all = Vec::with_capacity(passes.len());
         for (number, (passes, ways)) in passes.into_iter().zip(ways).enumerate() {

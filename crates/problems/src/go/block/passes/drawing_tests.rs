@@ -34,8 +34,9 @@ fn drawing() -> Vec<String> {
     let WindowSignatures { signatures, outsides } = WindowSignatures::<u64>::new(HEIGHT, WINDOW).unwrap();
     let signature_of: BTreeMap<u64, u32> = outsides.iter().copied().collect();
     let inside = inside_of::<u64>(WINDOW);
-    let made =
-        TableBuilder::new(WINDOW, inside, signatures).with_passes(|outside| signature_of.get(&outside).copied(), false);
+    let made = TableBuilder::new(WINDOW, inside, signatures, 1)
+        .unwrap()
+        .with_passes(|outside| signature_of.get(&outside).copied(), false);
     let made = &made.unwrap()[signature_of[&OUTSIDE] as usize];
     let entries = |step: usize| {
         let mut codes: Vec<(u16, u64)> =

@@ -17,11 +17,11 @@
 //!
 //! Cost: (upper signatures) x (steps) x (codes of the window) for the lists, and one step per outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use keima_model::{MOST_ENTRIES, Window};
 
@@ -29,6 +29,8 @@ use super::cache::{CacheView, SignatureKey};
 use super::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
 use super::tables::SignatureTables;
 use crate::go::block::cells::cell_bits;
+use crate::go::block::cut::in_parallel;
+use crate::go::block::half_order::{Half, HalfOrder, Halves, Met};
 use crate::go::layout;
 use crate::go::state::{Word, normalise};
 
@@ -93,58 +95,72 @@ impl<W: Word> WindowSignatures<W> {
         Ok(all)
     }
 
-    /// The outsides of some families. `patterns` has the colours of each, as a border of free stones and empty cells.
+    /// The outsides of some families, in the order of their blocks.
     ///
-    /// Signatures that the cache knows come with their tables, the others with lists.
+    /// Signatures that the cache knows come with their tables, the others with lists, which `threads` threads make.
     pub(crate) fn of_families(
         height: u32,
         window: Window,
         patterns: &[W],
         cache: &CacheView<'_, W>,
+        threads: usize,
     ) -> Result<(Self, NewSignatures), String> {
         let (above, below) = (0..window.first, window.end()..height);
         let (mut uppers, mut lowers) = (OutsideParts::default(), OutsideParts::default());
-        let mut pairs = SignaturePairs::new();
+        let mut pairs: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for &pattern in patterns {
             let rules = ScanRules { only: pattern, ..ScanRules::default() };
             let upper = uppers.find(&above, &rules, UpperSignature::of);
             let lower = lowers.find(&below, &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
-            for &(_, upper) in upper {
-                let met = pairs.entry(upper).or_default();
-                met.extend(lower.iter().map(|&(_, lower)| (lower, None)));
+            let [upper, lower] =
+                [upper, lower].map(|halves| -> FxHashSet<u32> { halves.iter().map(|half| half.signature).collect() });
+            for upper in upper {
+                pairs.entry(upper).or_default().extend(&lower);
             }
         }
         let (mut all, mut new) = (Self { signatures: Vec::new(), outsides: Vec::new() }, Vec::new());
-        for (&upper, met) in &mut pairs {
-            let upper = uppers.signatures[upper];
+        let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut unknown = Vec::new();
+        for (upper, met) in pairs {
+            let key = |lower: u32| (uppers.halves.signatures[upper as usize], lowers.halves.signatures[lower as usize]);
             let mut wanted = Vec::new();
-            for (&lower, number) in met.iter_mut() {
-                let lower = lowers.signatures[lower];
-                match cache.find((upper, lower)) {
-                    None => wanted.push((lower, number)),
+            for lower in met {
+                match cache.find(key(lower)) {
+                    None => wanted.push(lower),
                     Some(None) => {}
-                    Some(known) => *number = Some(all.push(Vec::new(), known)),
+                    Some(known) => drop(numbers.insert((upper, lower), all.push(Vec::new(), known))),
                 }
             }
-            let below = LowerSignatures::new(wanted.iter().map(|&(lower, _)| lower).collect());
-            let lists = if wanted.is_empty() { Vec::new() } else { below.lists(window, 0, &upper)? };
-            for (lists, (lower, number)) in lists.into_iter().zip(wanted) {
-                if !lists.is_empty() {
-                    *number = Some(all.push(lists, None));
-                }
-                new.push(((upper, lower), *number));
+            if !wanted.is_empty() {
+                unknown.push((upper, wanted));
+            }
+        }
+        let lists = in_parallel(threads, &unknown, |(upper, wanted)| {
+            let signatures = wanted.iter().map(|&lower| lowers.halves.signatures[lower as usize]).collect();
+            LowerSignatures::new(signatures).lists(window, 0, &uppers.halves.signatures[*upper as usize])
+        })?;
+        for ((upper, wanted), lists) in unknown.into_iter().zip(lists) {
+            for (lower, lists) in wanted.into_iter().zip(lists?) {
+                let number = (!lists.is_empty()).then(|| all.push(lists, None));
+                numbers.extend(number.map(|number| ((upper, lower), number)));
+                let key = (uppers.halves.signatures[upper as usize], lowers.halves.signatures[lower as usize]);
+                new.push((key, number));
             }
         }
         for &pattern in patterns {
-            for &(upper_word, upper) in uppers.known(&above, pattern) {
-                let met = &pairs[&upper];
-                for &(lower_word, lower) in lowers.known(&below, pattern) {
-                    if let Some(number) = met[&lower] {
-                        let word = upper_word | lower_word;
-                        all.signatures[number as usize].sample = word;
-                        all.outsides.push((word, number));
-                    }
-                }
+            let uppers = Met::new(uppers.known(&above, pattern).to_vec(), uppers.halves.signatures.len());
+            let lowers = Met::new(lowers.known(&below, pattern).to_vec(), lowers.halves.signatures.len());
+            let mut of_pairs = Vec::with_capacity(uppers.samples.len() * lowers.samples.len());
+            for &(upper, upper_word) in &uppers.samples {
+                of_pairs.extend(lowers.samples.iter().map(|&(lower, lower_word)| {
+                    let number = numbers.get(&(upper, lower)).copied();
+                    number.inspect(|&number| all.signatures[number as usize].sample = upper_word | lower_word)
+                }));
+            }
+            let mut order = HalfOrder::new(uppers.halves, lowers.halves);
+            while let Some((upper, lower)) = order.next() {
+                let pair = upper.signature as usize * lowers.samples.len() + lower.signature as usize;
+                all.outsides.extend(of_pairs[pair].map(|number| (upper.word | lower.word, number)));
             }
         }
         Ok((all, new))
@@ -157,42 +173,27 @@ impl<W: Word> WindowSignatures<W> {
     }
 }
 
-/// For each upper signature the lower ones that it meets, with the number of the two together.
-type SignaturePairs = BTreeMap<usize, BTreeMap<usize, Option<u32>>>;
-
-/// Upper or lower parts of outsides by their colours, each with the number of its signature.
+/// Upper or lower parts of outsides by their colours.
 struct OutsideParts<W, S> {
-    words: FxHashMap<W, Vec<(W, usize)>>,
-    numbers: FxHashMap<S, usize>,
-    signatures: Vec<S>,
+    words: FxHashMap<W, Vec<Half<W>>>,
+    halves: Halves<S>,
 }
 
 impl<W, S> Default for OutsideParts<W, S> {
     fn default() -> Self {
-        Self { words: FxHashMap::default(), numbers: FxHashMap::default(), signatures: Vec::new() }
+        Self { words: FxHashMap::default(), halves: Halves::default() }
     }
 }
 
 impl<W: Word, S: Copy + Eq + std::hash::Hash> OutsideParts<W, S> {
     /// The parts in `cells` with the colours that `rules` ask for; scanned once.
-    fn find(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[(W, usize)] {
-        let Self { words, numbers, signatures } = self;
-        words.entry(rules.only & cell_bits(cells.clone())).or_insert_with(|| {
-            let mut found = Vec::new();
-            scan(cells.clone(), rules, Scan::default(), &mut |scan| {
-                let signature = signature(scan);
-                let number = *numbers.entry(signature).or_insert_with(|| {
-                    signatures.push(signature);
-                    signatures.len() - 1
-                });
-                found.push((scan.word, number));
-            });
-            found
-        })
+    fn find(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[Half<W>] {
+        let Self { words, halves } = self;
+        words.entry(rules.only & cell_bits(cells.clone())).or_insert_with(|| halves.find(cells, rules, signature))
     }
 
     /// The parts that [`OutsideParts::find`] has found before.
-    fn known(&self, cells: &Range<u32>, pattern: W) -> &[(W, usize)] {
+    fn known(&self, cells: &Range<u32>, pattern: W) -> &[Half<W>] {
         self.words.get(&(pattern & cell_bits(cells.clone()))).map_or(&[], Vec::as_slice)
     }
 }

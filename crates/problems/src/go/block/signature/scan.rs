@@ -28,7 +28,9 @@ use crate::go::kink::{neighbour_across_kink, neighbours_agree};
 use crate::go::state::{ABOVE, BELOW, COLOUR, EDGE, EMPTY, FREE, NEEDY, Word};
 
 /// The codes that a cell can have after the first column.
-pub(crate) const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+const CODES: [u32; 11] = [EMPTY, FREE, FREE + 1, 8, 9, 10, 11, 12, 13, 14, 15];
+/// Those of a black and of a white stone.
+const STONES: [[u32; 5]; 2] = [[FREE, 8, 10, 12, 14], [FREE + 1, 9, 11, 13, 15]];
 
 /// A stack or a list of colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,20 +99,26 @@ impl<W: Word> Default for ScanRules<W> {
 }
 
 impl<W: Word> ScanRules<W> {
-    fn allow(&self, cell: u32, code: u32) -> bool {
+    /// The codes that a cell may have, ascending.
+    pub(crate) fn codes(&self, cell: u32) -> &'static [u32] {
         match (self.only >> (4 * cell)).low() & 0xf {
-            0 => true,
-            EMPTY => code == EMPTY,
-            stone => code >= FREE && (code ^ stone) & COLOUR == 0,
+            0 => &CODES,
+            EMPTY => &CODES[..1],
+            stone => &STONES[(stone & COLOUR) as usize],
         }
     }
 }
 
 impl<W: Word> Scan<W> {
-    /// The scan after `cell`, the next one, with `code`; `None` if the code does not fit.
+    /// The potential of the cells that it has passed: see [`potential`](crate::go::block::cells::potential).
+    pub(crate) fn potential(&self) -> u32 {
+        32 * (self.word.widen() >> 3 & u128::ONES).count_ones() + self.stack.len + self.demands.len
+    }
+
+    /// The scan after `cell`, the next one, with one of its codes; `None` if the code does not fit.
     pub(crate) fn extended(&self, cell: u32, code: u32, rules: &ScanRules<W>) -> Option<Self> {
         let neighbour = if rules.kink == Some(cell) { self.across } else { self.last };
-        if !neighbours_agree(neighbour, code) || !rules.allow(cell, code) {
+        if !neighbours_agree(neighbour, code) {
             return None;
         }
         let colour = code & COLOUR;
@@ -133,7 +141,7 @@ impl<W: Word> Scan<W> {
 /// Visits all ways to scan `cells` after `from`.
 pub(crate) fn scan<W: Word>(cells: Range<u32>, rules: &ScanRules<W>, from: Scan<W>, visit: &mut impl FnMut(&Scan<W>)) {
     let Some(cell) = cells.clone().next() else { return visit(&from) };
-    for next in CODES.into_iter().filter_map(|code| from.extended(cell, code, rules)) {
+    for next in rules.codes(cell).iter().filter_map(|&code| from.extended(cell, code, rules)) {
         // Each cell closes one connection at most.
         if next.stack.len.saturating_sub(cells.end - cell - 1) <= rules.most_open {
             scan(cell + 1..cells.end, rules, next, visit);

@@ -15,7 +15,7 @@ fn estimates_of_parts_are_near() {
         let part = |window: usize| {
             let ends = parts.families(window).ends.iter().map(|ends| ends[0].max(ends[1]));
             let (_, largest) = ends.zip(0_u32..).max().unwrap();
-            parts.part(window, largest..largest + 1).unwrap().column().bytes()
+            parts.part(window, largest..largest + 1, 1).unwrap().column().bytes()
         };
         let expected = parts_bytes(height, &windows);
         let task_bytes = (0..windows.len()).map(part).max().unwrap();
@@ -35,7 +35,7 @@ fn estimates_of_single_parts_are_enough() {
         for window in 0..windows.len() {
             let count = parts.families(window).ends.len() as u32;
             for families in [0..1, count / 2..count / 2 + 1, count - 1..count, 0..count / 8, count / 3..count / 2] {
-                let bytes = parts.part(window, families.clone()).unwrap().column().bytes();
+                let bytes = parts.part(window, families.clone(), 1).unwrap().column().bytes();
                 let ratio = parts.part_bytes(window, families.clone()) as f64 / bytes as f64;
                 let what = format!("{lengths:?}, window {window}, families {families:?}");
                 assert!(bytes < 1 << 19 || (1.0..6.0).contains(&ratio), "{what}: {bytes} bytes, estimated {ratio}");

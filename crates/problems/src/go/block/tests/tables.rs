@@ -160,7 +160,7 @@ fn lists_are_in_the_order_of_blocks() {
             assert!(!pairs.is_empty());
             for (one, next) in pairs {
                 let what = format!("{height} {:?}: {one:x} {next:x}", own.window);
-                assert!(other.block_of[&one] < other.block_of[&next], "{what}");
+                assert!(other.block_of.get(one).unwrap() < other.block_of.get(next).unwrap(), "{what}");
             }
         }
     }

@@ -1,15 +1,17 @@
 //! Builds one window: sorts its blocks, has the tables of its signatures built, and finds the targets of far operations.
 //!
-//! Cost: a sort of the outsides, and one look-up and one expansion per block and far operation.
+//! Cost: one look-up and one expansion per block and far operation. All blocks of a window are sorted; those of some families come
+//! in their order.
 
+use std::ops::Range;
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use keima_model::{BlockTables, Directions, Family, FarTargets, Window};
 
+use super::block_numbers::BlockNumbers;
 use super::{GoWindow, StateIndex};
 use crate::go::block::cells::{family, inside_of, potential, rest};
+use crate::go::block::cut::{in_parallel, piece};
 use crate::go::block::passes::builder::TableBuilder;
 use crate::go::block::signature::cache::CacheView;
 use crate::go::block::signature::entry_index::EntryIndex;
@@ -17,6 +19,9 @@ use crate::go::block::signature::fold::Fold;
 use crate::go::block::signature::lists::WindowSignatures;
 use crate::go::block::signature::tables::SignatureTables;
 use crate::go::state::{Word, normalise, stones, successors};
+
+/// Blocks whose targets are looked up together.
+const LOOKED_UP: usize = 64;
 
 /// A window in its column.
 #[derive(Clone, Copy, Debug)]
@@ -50,31 +55,32 @@ impl<W: Word> GoWindow<W> {
         let WindowSignatures { signatures, mut outsides } = signatures;
         let rest_cells = W::ONES & !(inside | inside_of(cut.before));
         outsides.sort_by_cached_key(|&(word, _)| (rest(word, rest_cells), family(word), cut.potential(word), word));
-        let blocks = Blocks::new(&outsides);
+        let blocks = Blocks::new(&outsides, 1)?;
         drop(outsides);
-        let builder = TableBuilder::new(cut.window, inside, signatures);
+        let builder = TableBuilder::new(cut.window, inside, signatures, 1)?;
         let tables = builder.with_passes(|outside| blocks.signature_at(outside), directions.transposed())?;
         blocks.into_window(cut.window, &tables)
     }
 
     /// The blocks of some families, told by their colours (see [`crate::go::block::parts::families`]) and given in order.
-    /// Takes the signatures that the cache knows, and adds the others to it.
+    /// Takes the signatures that the cache knows, and adds the others to it. Uses `threads` threads.
     pub(crate) fn of_families(
         cut: WindowCut,
         patterns: &[W],
         cache: &CacheView<'_, W>,
-    ) -> Result<(Self, StateIndex<W>), String> {
-        let (signatures, new) = WindowSignatures::of_families(cut.height, cut.window, patterns, cache)?;
-        let WindowSignatures { signatures, mut outsides } = signatures;
-        let families = outsides.chunk_by_mut(|&(one, _), &(other, _)| family(one) == family(other));
-        families.for_each(|family| family.sort_by_cached_key(|&(word, _)| (cut.potential(word), word)));
-        let blocks = Blocks::new(&outsides);
+        threads: usize,
+    ) -> Result<Self, String> {
+        let (signatures, new) = WindowSignatures::of_families(cut.height, cut.window, patterns, cache, threads)?;
+        let WindowSignatures { signatures, outsides } = signatures;
+        let blocks = Blocks::new(&outsides, threads)?;
         drop(outsides);
-        let builder = TableBuilder::new(cut.window, inside_of(cut.window), signatures);
+        let builder = TableBuilder::new(cut.window, inside_of(cut.window), signatures, threads)?;
         let tables = builder.with_passes(|outside| blocks.signature_at(outside), false)?;
         let of = |number: u32| tables.get(number as usize).map(Arc::clone);
         cache.insert(new.into_iter().map(|(key, number)| (key, number.and_then(of))));
-        blocks.into_window(cut.window, &tables)
+        // Nobody looks a block up by its outside once the tables are there.
+        let (window, _) = blocks.into_window(cut.window, &tables)?;
+        Ok(window)
     }
 }
 
@@ -85,21 +91,23 @@ struct Blocks<W> {
     /// The signature of each.
     signature_of: Vec<u32>,
     /// The number of each by its outside.
-    block_of: FxHashMap<W, u32>,
+    block_of: BlockNumbers<W>,
+    /// Threads that may work on them.
+    threads: usize,
 }
 
 impl<W: Word> Blocks<W> {
     /// Blocks of sorted (outside, signature).
-    fn new(pairs: &[(W, u32)]) -> Self {
-        let block_of = pairs.iter().map(|&(word, _)| word).zip(0..).collect();
+    fn new(pairs: &[(W, u32)], threads: usize) -> Result<Self, String> {
         let signature_of = pairs.iter().map(|&(_, signature)| signature).collect();
         // Not in the memory of the pairs, which is at least twice as large.
-        let outsides = pairs.iter().map(|&(word, _)| word).collect();
-        Self { outsides, signature_of, block_of }
+        let outsides: Vec<W> = pairs.iter().map(|&(word, _)| word).collect();
+        let block_of = BlockNumbers::by_threads(&outsides, threads)?;
+        Ok(Self { outsides, signature_of, block_of, threads })
     }
 
     fn signature_at(&self, outside: W) -> Option<u32> {
-        Some(self.signature_of[*self.block_of.get(&outside)? as usize])
+        Some(self.signature_of[self.block_of.get(outside)? as usize])
     }
 
     /// The window, by the tables of its signatures.
@@ -112,11 +120,11 @@ impl<W: Word> Blocks<W> {
         let far = (0..window.len).map(|pass| self.far_targets(window, pass, shared)).collect::<Result<_, _>>()?;
         let steps = window.len as usize + 1;
         let (families, states) = self.families(steps, shared);
-        let bases = (0..steps).map(|step| {
+        let bases = in_parallel(self.threads, 0..steps, |step| {
             let entries = |&signature: &u32| shared[signature as usize].signature.entries[step];
             bases(&families, step, self.signature_of.iter().map(entries))
-        });
-        let (base, mut base_upper): (Vec<_>, Vec<_>) = bases.unzip();
+        })?;
+        let (base, mut base_upper): (Vec<_>, Vec<_>) = bases.into_iter().unzip();
         if base_upper.iter().all(Vec::is_empty) {
             base_upper.clear();
         }
@@ -125,7 +133,7 @@ impl<W: Word> Blocks<W> {
         let lists = [0, 1].map(|end| shared.iter().map(|shared| Arc::clone(&shared.lists[end])).collect::<Vec<_>>());
         let entries = [0, last].map(|step| shared.iter().map(|shared| Arc::clone(&shared.entries[step])).collect());
         let signatures = shared.iter().map(|shared| Arc::clone(&shared.signature)).collect();
-        let Self { outsides, signature_of, block_of } = self;
+        let Self { outsides, signature_of, block_of, .. } = self;
         let tables = BlockTables { signatures, signature_of, base, base_upper, far, families, states };
         let index = StateIndex { block_of, entries };
         let stoneless = outsides.iter().position(|&word| stones(word) == W::ZERO);
@@ -139,41 +147,72 @@ impl<W: Word> Blocks<W> {
 
     /// The targets of a pass's far operations for all blocks.
     fn far_targets(&self, window: Window, pass: u32, shared: &[Arc<SignatureTables<W>>]) -> Result<FarTargets, String> {
-        let inside: W = inside_of(window);
-        let first = Vec::with_capacity(self.outsides.len() + 1);
-        let mut all = FarTargets { descending: true, first, ..FarTargets::default() };
-        for (&outside, (&signature, block)) in self.outsides.iter().zip(self.signature_of.iter().zip(0..)) {
-            all.first.push(all.targets.len() as u32);
-            for sample in &shared[signature as usize].far[pass as usize] {
-                let (next, _) = successors(window.first + pass, outside | sample.code);
-                let changed = next[usize::from(sample.successor)] & !inside;
-                let target = *self.block_of.get(&changed).ok_or("a far operation leads to no block")?;
-                all.descending &= target < block;
-                all.targets.push(target);
-            }
+        let samples = |signature: u32| shared[signature as usize].far[pass as usize].as_slice();
+        let mut first = Vec::with_capacity(self.outsides.len() + 1);
+        let mut count = 0;
+        first.push(0);
+        first.extend(self.signature_of.iter().map(|&signature| {
+            count += samples(signature).len() as u32;
+            count
+        }));
+        let mut targets = vec![0; count as usize];
+        let step = piece(self.outsides.len(), self.threads);
+        let mut pieces = Vec::new();
+        let mut left = targets.as_mut_slice();
+        for from in (0..self.outsides.len()).step_by(step) {
+            let blocks = from..self.outsides.len().min(from + step);
+            let (own, later) = left.split_at_mut((first[blocks.end] - first[blocks.start]) as usize);
+            pieces.push((blocks, own));
+            left = later;
         }
-        all.first.push(all.targets.len() as u32);
-        all.targets.shrink_to_fit();
-        Ok(all)
+        let inside: W = inside_of(window);
+        let find = |(blocks, targets): (Range<usize>, &mut [u32])| {
+            let (mut targets, mut descending) = (targets.iter_mut(), true);
+            let mut changed = Vec::new();
+            for from in blocks.clone().step_by(LOOKED_UP) {
+                // All outsides before the first look-up: look-ups wait for memory, and so many do at the same time.
+                for block in from..blocks.end.min(from + LOOKED_UP) {
+                    let outside = self.outsides[block];
+                    changed.extend(samples(self.signature_of[block]).iter().map(|sample| {
+                        let (next, _) = successors(window.first + pass, outside | sample.code);
+                        (block, next[usize::from(sample.successor)] & !inside)
+                    }));
+                }
+                for ((block, outside), target) in changed.drain(..).zip(&mut targets) {
+                    *target = self.block_of.get(outside).ok_or("a far operation leads to no block")?;
+                    descending &= (*target as usize) < block;
+                }
+            }
+            Ok(descending)
+        };
+        let descending = in_parallel(self.threads, pieces, find)?.into_iter().collect::<Result<Vec<bool>, String>>()?;
+        Ok(FarTargets { first, targets, descending: !descending.contains(&false) })
     }
 
     /// The families, and the states of all of them at each step.
     fn families(&self, steps: usize, shared: &[Arc<SignatureTables<W>>]) -> (Vec<Family>, Vec<u64>) {
         let mut states = vec![0_u64; steps];
         let mut families: Vec<Family> = Vec::new();
-        let mut last = None;
-        for (&word, (&signature, block)) in self.outsides.iter().zip(self.signature_of.iter().zip(0_u32..)) {
-            let colours = family(word);
-            if last != Some(colours) {
-                last = Some(colours);
-                families.push(Family { blocks: block..block, start: states.clone(), size: vec![0; steps] });
+        // Blocks of each signature, and the signatures that have some.
+        let (mut blocks_of, mut met) = (vec![0_u64; shared.len()], Vec::new());
+        for outsides in self.outsides.chunk_by(|&one, &other| family(one) == family(other)) {
+            let first = families.last().map_or(0, |last| last.blocks.end);
+            let blocks = first..first + outsides.len() as u32;
+            for &signature in &self.signature_of[blocks.start as usize..blocks.end as usize] {
+                if blocks_of[signature as usize] == 0 {
+                    met.push(signature as usize);
+                }
+                blocks_of[signature as usize] += 1;
             }
-            let Some(current) = families.last_mut() else { continue };
-            current.blocks.end = block + 1;
-            for (step, &entries) in shared[signature as usize].signature.entries.iter().enumerate() {
-                current.size[step] += u64::from(entries);
-                states[step] += u64::from(entries);
+            let (start, mut size) = (states.clone(), vec![0; steps]);
+            for signature in met.drain(..) {
+                let blocks = std::mem::take(&mut blocks_of[signature]);
+                for (size, &entries) in size.iter_mut().zip(&shared[signature].signature.entries) {
+                    *size += blocks * u64::from(entries);
+                }
             }
+            states.iter_mut().zip(&size).for_each(|(states, size)| *states += size);
+            families.push(Family { blocks, start, size });
         }
         (families, states)
     }

@@ -20,14 +20,15 @@
 //!
 //! Cost: one look-up and one expansion per block and far operation.
 
+mod block_numbers;
 pub(crate) mod build;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use keima_model::{BlockTables, End, Family, Window};
+
+use block_numbers::BlockNumbers;
 
 use crate::go::block::cells::{colours, inside_of, rest};
 use crate::go::block::signature::entry_index::EntryIndex;
@@ -54,7 +55,7 @@ pub(crate) struct GoWindow<W> {
 /// Finds the states of a window. Only building tables needs it.
 pub(crate) struct StateIndex<W> {
     /// Number of the block of each outside.
-    pub(crate) block_of: FxHashMap<W, u32>,
+    pub(crate) block_of: BlockNumbers<W>,
     /// `entries[end][signature]`: entries of the codes in the lists.
     pub(crate) entries: [Vec<Arc<EntryIndex<W>>>; 2],
 }
@@ -74,7 +75,7 @@ impl<W: Word> GoWindow<W> {
     /// Builds the index of the window's states again.
     pub(crate) fn index(&self) -> StateIndex<W> {
         StateIndex {
-            block_of: self.outsides.iter().copied().zip(0..).collect(),
+            block_of: BlockNumbers::new(&self.outsides),
             entries: [0, 1]
                 .map(|end| self.lists[end].iter().map(|list| Arc::new(EntryIndex::new(list, self.inside))).collect()),
         }
@@ -82,7 +83,7 @@ impl<W: Word> GoWindow<W> {
 
     /// Position of a stored state in the vector at `end`.
     pub(crate) fn position(&self, index: &StateIndex<W>, end: End, state: W) -> Option<u64> {
-        let block = *index.block_of.get(&(state & !self.inside))? as usize;
+        let block = index.block_of.get(state & !self.inside)? as usize;
         let signature = self.tables.signature_of[block] as usize;
         let (entries, step) = match end {
             End::First => (&index.entries[0], 0),
