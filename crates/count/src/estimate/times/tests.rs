@@ -121,6 +121,7 @@ fn threads_share_the_largest_family() {
     outline.stages.truncate(1);
     let stage = &mut outline.stages[0];
     (stage.state_passes, stage.table_seconds, stage.family_share) = (96_000_000_000, 8.0, 0.5);
+    stage.family_makers = 1;
     for (threads, expected) in [(0, 52.0), (1, 52.0), (2, 40.0), (6, 16.0), (12, 10.0)] {
         outline.stages[0].family_threads = threads;
         let time = Times::new(&outline, &speeds, &offer).stages[0];
