@@ -123,7 +123,7 @@ fn memory_of_one(parted: Parted) -> u64 {
     let vector = run.stage(0, &[]);
     let order = run.order(1, &vector);
     let groups = run.prepared.groups(1) as u32;
-    let large = |group: &u32| run.prepared.make(1, *group, 1).unwrap();
+    let large = |group: &u32| run.prepared.make(1, *group).unwrap();
     let mut by_size: Vec<u32> = (0..groups).collect();
     by_size.sort_by_key(large);
     // The two largest have similar sizes.

@@ -238,7 +238,7 @@ fn make(prepared: &Prepared, window: usize, groups: &[u32], threads: u32) -> Res
             && let Some(&group) = groups.get(next.fetch_add(1, Ordering::Relaxed))
         {
             let started = Instant::now();
-            states += prepared.make(window, group, 1)?;
+            states += prepared.make(window, group)?;
             took += started.elapsed().as_secs_f64();
         }
         Ok((took, states))

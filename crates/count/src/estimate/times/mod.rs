@@ -53,8 +53,8 @@ const IDLE: f64 = 1.05;
 /// Thread time of a family that several threads do together, over that of one thread. Passes take twice as long, reading
 /// and writing 1.2 times; a third of the time is passes.
 const TOGETHER: f64 = 1.5;
-/// Part of the time for tables in which one thread makes them, however many there are.
-const MADE_ALONE: f64 = 0.1;
+/// Part of the time for tables in which one thread makes them, however many there are: 0.1 to 0.2 at 15 and 17 cells.
+const MADE_ALONE: f64 = 0.2;
 /// Part of the shorter of the threads' and the disks' time that the longer one does not hide.
 const OVERLAP: f64 = 0.5;
 /// Time to list the families of all windows, for tables that are made a part at a time.

@@ -17,8 +17,7 @@
 use std::hash::Hash;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
+use super::numbering::Numbering;
 use super::signature::scan::{Scan, ScanRules, scan};
 use crate::go::state::Word;
 
@@ -32,40 +31,21 @@ pub(crate) struct Half<W> {
     potential: u32,
 }
 
-/// The halves of outsides on one side of a window, and the signatures that were met there.
-pub(crate) struct Halves<S> {
-    numbers: FxHashMap<S, u32>,
-    /// By their numbers.
-    pub(crate) signatures: Vec<S>,
-}
-
-impl<S> Default for Halves<S> {
-    fn default() -> Self {
-        Self { numbers: FxHashMap::default(), signatures: Vec::new() }
-    }
-}
-
-impl<S: Copy + Eq + Hash> Halves<S> {
-    /// All halves in `cells` that `rules` allow, in the order of (potential, word).
-    pub(crate) fn find<W: Word>(
-        &mut self,
-        cells: &Range<u32>,
-        rules: &ScanRules<W>,
-        signature: impl Fn(&Scan<W>) -> S,
-    ) -> Vec<Half<W>> {
-        let mut halves = Vec::new();
-        scan(cells.clone(), rules, Scan::default(), &mut |scan| {
-            let signature = signature(scan);
-            let number = *self.numbers.entry(signature).or_insert_with(|| {
-                self.signatures.push(signature);
-                self.signatures.len() as u32 - 1
-            });
-            halves.push(Half { word: scan.word, signature: number, potential: scan.potential() });
-        });
-        // A word has at most 84 bits.
-        halves.sort_unstable_by_key(|half| u128::from(half.potential) << 96 | half.word.widen());
-        halves
-    }
+/// All halves in `cells` that `rules` allow, in the order of (potential, word). Numbers their signatures.
+pub(crate) fn halves<W: Word, S: Copy + Eq + Hash>(
+    cells: &Range<u32>,
+    rules: &ScanRules<W>,
+    signatures: &mut Numbering<S>,
+    signature: impl Fn(&Scan<W>) -> S,
+) -> Vec<Half<W>> {
+    let mut halves = Vec::new();
+    scan(cells.clone(), rules, Scan::default(), &mut |scan| {
+        let signature = signatures.number(signature(scan));
+        halves.push(Half { word: scan.word, signature, potential: scan.potential() });
+    });
+    // A word has at most 84 bits.
+    halves.sort_unstable_by_key(|half| u128::from(half.potential) << 96 | half.word.widen());
+    halves
 }
 
 /// Halves of one family, and the signatures among them.
@@ -127,7 +107,7 @@ pub(crate) struct HalfOrder<W> {
 }
 
 impl<W: Word> HalfOrder<W> {
-    /// For halves in the order of [`Halves::find`].
+    /// For halves in the order of [`halves`].
     pub(crate) fn new(uppers: Vec<Half<W>>, lowers: Vec<Half<W>>) -> Self {
         let [upper_levels, lower_levels] = [&uppers, &lowers].map(|halves| levels(halves));
         let sums = |upper: &Level| {

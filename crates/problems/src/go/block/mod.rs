@@ -15,7 +15,7 @@
 //! - [`parts`]: tables of a few families at a time; [`half_order`]: the blocks of a family in their order;
 //! - [`exchange`]: positions of one window's states in the next;
 //! - [`column`]: all of this for a column, as the engine sees it; [`problem`]: Go as a problem with dense blocks;
-//! - [`cells`]: what the cells of a border say; [`cut`]: the check of a cut;
+//! - [`cells`]: what the cells of a border say; [`numbering`]: numbers for words; [`cut`]: the check of a cut, and threads;
 //! - [`memory`]: estimates of memory and time; [`family_sizes`]: kinds and bounds of families.
 //!
 //! States are counted singly, not by colour class. An outside with a stone is stored with its first stone black, and its
@@ -35,6 +35,7 @@ mod exchange;
 mod family_sizes;
 mod half_order;
 mod memory;
+mod numbering;
 mod parts;
 mod passes;
 mod problem;

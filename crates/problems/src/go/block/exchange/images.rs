@@ -19,8 +19,9 @@
 use keima_model::End;
 use rustc_hash::FxHashSet;
 
-use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, Numbering, Route, index, outside_cells};
+use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, Route, index, outside_cells};
 use crate::go::block::cells::mirror;
+use crate::go::block::numbering::Numbering;
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, reverse};
 
@@ -71,15 +72,15 @@ impl Images {
         let starts = BlockStarts::new(there, there_end)?;
         let image = |a: W, b: W| mirror(a | b, height);
         let routes =
-            for_pairs(&outers.words, &outer_codes.words, |a, b| starts.route(index_there, outside, image(a, b)));
+            for_pairs(&outers.items, &outer_codes.items, |a, b| starts.route(index_there, outside, image(a, b)));
         // Most pairs fit nowhere together. They share one number, which no entry of a block has.
         let listed: FxHashSet<W> = there.lists[there_end].iter().flat_map(|list| list.iter().copied()).collect();
-        let all_inners = for_pairs(&inners.words, &inner_codes.words, |a, b| {
+        let all_inners = for_pairs(&inners.items, &inner_codes.items, |a, b| {
             let word = image(a, b);
             let fits = listed.contains(&word) || listed.contains(&reverse(word));
             insides.number(if fits { word } else { W::ZERO })
         });
-        let words = &insides.words;
+        let words = &insides.items;
         let lists = &index_there.entries[there_end];
         let mut entries = Vec::with_capacity(2 * lists.len() * words.len());
         for list in lists {
@@ -90,11 +91,11 @@ impl Images {
             of_block,
             of_entry,
             routes,
-            outer_count: outer_codes.words.len(),
+            outer_count: outer_codes.items.len(),
             inners: all_inners,
-            inner_count: inner_codes.words.len(),
+            inner_count: inner_codes.items.len(),
             entries,
-            inside_count: insides.words.len(),
+            inside_count: insides.items.len(),
         })
     }
 

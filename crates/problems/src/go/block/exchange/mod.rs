@@ -32,10 +32,11 @@ use keima_model::{End, SAMPLE_ONE_IN, mix};
 use rustc_hash::FxHashMap;
 
 use crate::go::block::cells::{colours, normal_colours};
+use crate::go::block::numbering::Numbering;
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, reverse, stones};
 use positions::{Codes, PositionTables, Positions};
-use route::{NONE, Numbering, index};
+use route::{NONE, index};
 
 /// The way from X's blocks to Y's positions.
 pub(crate) struct Exchange {
@@ -95,9 +96,9 @@ impl Exchange {
         let family = |colours: W| {
             there.families.get(&if alone { W::ZERO } else { normal_colours(colours) }).copied().unwrap_or(NONE)
         };
-        let pairs = rests.words.iter().flat_map(|rest| inner.words.iter().map(move |pattern| *rest | *pattern));
+        let pairs = rests.items.iter().flat_map(|rest| inner.items.iter().map(move |pattern| *rest | *pattern));
         let families: Vec<u32> = pairs.map(family).collect();
-        let pattern_count = inner.words.len();
+        let pattern_count = inner.items.len();
         let positions = match there.blocks {
             None => Positions::None,
             Some((_, index_there)) if alone => Positions::alone(here, end, index_there)?,

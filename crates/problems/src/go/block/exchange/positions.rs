@@ -9,7 +9,8 @@ use std::sync::Arc;
 use keima_model::End;
 use rustc_hash::FxHashMap;
 
-use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, NONE, Numbering, Route, index, outside_cells};
+use super::route::{BlockStarts, NO_ENTRY, NO_POSITION, NONE, Route, index, outside_cells};
+use crate::go::block::numbering::Numbering;
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, reverse};
 
@@ -147,11 +148,11 @@ impl PositionTables {
 
         let outside = outside_cells(there);
         let starts = BlockStarts::new(there, there_end)?;
-        let mut routes = Vec::with_capacity(rests.words.len() * codes.words.len());
-        for &rest in &rests.words {
-            routes.extend(codes.words.iter().map(|&code| starts.route(index_there, outside, rest | code)));
+        let mut routes = Vec::with_capacity(rests.items.len() * codes.items.len());
+        for &rest in &rests.items {
+            routes.extend(codes.items.iter().map(|&code| starts.route(index_there, outside, rest | code)));
         }
-        let landing = Landing::new(routes, codes.words.len(), &others.into_numbers(), &there.lists[there_end]);
+        let landing = Landing::new(routes, codes.items.len(), &others.into_numbers(), &there.lists[there_end]);
         Ok(Self { rest_of, other_of, codes: list_codes, landing })
     }
 

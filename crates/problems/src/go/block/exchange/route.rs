@@ -12,7 +12,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use keima_model::End;
-use rustc_hash::FxHashMap;
 
 use crate::go::block::window::{GoWindow, StateIndex};
 use crate::go::state::{Word, normalise};
@@ -132,28 +131,6 @@ impl BlockStarts {
 /// The low bit of the nibble of every cell outside a window.
 pub(crate) fn outside_cells<W: Word>(window: &GoWindow<W>) -> W {
     !window.inside & W::ONES
-}
-
-/// Numbers words in the order in which they are first seen.
-#[derive(Default)]
-pub(crate) struct Numbering<W> {
-    numbers: FxHashMap<W, u32>,
-    pub(crate) words: Vec<W>,
-}
-
-impl<W: Word> Numbering<W> {
-    /// The number of a word.
-    pub(crate) fn number(&mut self, word: W) -> u32 {
-        *self.numbers.entry(word).or_insert_with(|| {
-            self.words.push(word);
-            self.words.len() as u32 - 1
-        })
-    }
-
-    /// The number of each word.
-    pub(crate) fn into_numbers(self) -> FxHashMap<W, u32> {
-        self.numbers
-    }
 }
 
 /// 0 for the first step of a window, 1 for its last.

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 
 use crate::go::block::cut::{in_parallel, piece};
 use crate::go::block::exchange::positions::Landing;
-use crate::go::block::exchange::route::{BlockStarts, Numbering, RouteCells};
+use crate::go::block::exchange::route::{BlockStarts, RouteCells};
+use crate::go::block::numbering::Numbering;
 use crate::go::block::window::GoWindow;
 use crate::go::state::{Word, reverse};
 
@@ -36,7 +37,7 @@ impl<W: Word> PartLanding<W> {
                 rests.number(rest);
                 codes.number(code);
             }
-            (rests.words, codes.words)
+            (rests.items, codes.items)
         })?;
         let [mut rests, mut codes, mut others] = std::array::from_fn(|_| Numbering::default());
         for (some_rests, some_codes) in found {
@@ -47,8 +48,8 @@ impl<W: Word> PartLanding<W> {
                 codes.number(code);
             }
         }
-        let code_count = codes.words.len();
-        let routes = RouteCells::new(rests.words.len() * code_count);
+        let code_count = codes.items.len();
+        let routes = RouteCells::new(rests.items.len() * code_count);
         let [rests, codes] = [rests, codes].map(Numbering::into_numbers);
         in_parallel(threads, (0..own.outsides.len()).step_by(piece), |first| {
             for (&word, block) in own.outsides[first..].iter().take(piece).zip(first..) {

@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 
 use super::{GoParts, part::GoPart};
 use crate::go::block::cells::colours;
-use crate::go::block::half_order::{HalfOrder, Halves, Met};
+use crate::go::block::half_order::{HalfOrder, Met, halves};
+use crate::go::block::numbering::Numbering;
 use crate::go::block::passes::builder::TableBuilder;
 use crate::go::block::signature::cache::TableKind;
 use crate::go::block::signature::lists::{LowerSignatures, SignatureLists, lower_rules};
@@ -44,8 +45,8 @@ pub(crate) struct GoSources<'a, W> {
     part: &'a GoPart<W>,
     /// Number of the window before.
     window: usize,
-    uppers: Halves<UpperSignature>,
-    lowers: Halves<LowerSignature>,
+    uppers: Numbering<UpperSignature>,
+    lowers: Numbering<LowerSignature>,
     /// The tables of each pair of signatures; `None` where no inside code fits.
     tables: FxHashMap<Pair, Option<Arc<SignatureTables<W>>>>,
     /// Index into `wanted` by the colours of the rest and the pair, or [`NONE`].
@@ -75,8 +76,8 @@ impl<'a, W: Word> GoSources<'a, W> {
             parts,
             part,
             window,
-            uppers: Halves::default(),
-            lowers: Halves::default(),
+            uppers: Numbering::default(),
+            lowers: Numbering::default(),
             tables: FxHashMap::default(),
             numbers: FxHashMap::default(),
             wanted: Vec::new(),
@@ -90,13 +91,13 @@ impl<'a, W: Word> GoSources<'a, W> {
         let window = self.parts.spans[self.window];
         let cache = self.parts.cache.of_kind(TableKind { window: self.window, passes: false });
         for &(upper, upper_word) in uppers {
-            let upper_signature = self.uppers.signatures[upper as usize];
+            let upper_signature = self.uppers.items[upper as usize];
             let mut unknown = Vec::new();
             for &(lower, lower_word) in lowers {
                 if self.tables.contains_key(&(upper, lower)) {
                     continue;
                 }
-                let lower_signature = self.lowers.signatures[lower as usize];
+                let lower_signature = self.lowers.items[lower as usize];
                 match cache.find((upper_signature, lower_signature)) {
                     Some(known) => drop(self.tables.insert((upper, lower), known)),
                     None => unknown.push((lower, lower_signature, upper_word | lower_word)),
@@ -183,10 +184,10 @@ impl<W: Word> BlockSources for GoSources<'_, W> {
         let window = self.parts.spans[self.window];
         let (above, below) = (0..window.first, window.end()..self.parts.height);
         let rules = ScanRules { only: pattern, ..ScanRules::default() };
-        let uppers = self.uppers.find(&above, &rules, UpperSignature::of);
-        let lowers = self.lowers.find(&below, &lower_rules(pattern), |scan| LowerSignature::of(scan, &below));
-        let uppers = Met::new(uppers, self.uppers.signatures.len());
-        let lowers = Met::new(lowers, self.lowers.signatures.len());
+        let uppers = halves(&above, &rules, &mut self.uppers, UpperSignature::of);
+        let lowers = halves(&below, &lower_rules(pattern), &mut self.lowers, |scan| LowerSignature::of(scan, &below));
+        let uppers = Met::new(uppers, self.uppers.items.len());
+        let lowers = Met::new(lowers, self.lowers.items.len());
         self.find_tables(&uppers.samples, &lowers.samples)?;
         let rest = colours(pattern, self.part.rest_cells());
         let mut wanted = Vec::with_capacity(uppers.samples.len() * lowers.samples.len());

@@ -30,7 +30,8 @@ use super::scan::{LowerSignature, Scan, ScanRules, UpperSignature, scan};
 use super::tables::SignatureTables;
 use crate::go::block::cells::cell_bits;
 use crate::go::block::cut::in_parallel;
-use crate::go::block::half_order::{Half, HalfOrder, Halves, Met};
+use crate::go::block::half_order::{Half, HalfOrder, Met, halves};
+use crate::go::block::numbering::Numbering;
 use crate::go::layout;
 use crate::go::state::{Word, normalise};
 
@@ -122,7 +123,7 @@ impl<W: Word> WindowSignatures<W> {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let mut unknown = Vec::new();
         for (upper, met) in pairs {
-            let key = |lower: u32| (uppers.halves.signatures[upper as usize], lowers.halves.signatures[lower as usize]);
+            let key = |lower: u32| (uppers.signatures.items[upper as usize], lowers.signatures.items[lower as usize]);
             let mut wanted = Vec::new();
             for lower in met {
                 match cache.find(key(lower)) {
@@ -136,20 +137,20 @@ impl<W: Word> WindowSignatures<W> {
             }
         }
         let lists = in_parallel(threads, &unknown, |(upper, wanted)| {
-            let signatures = wanted.iter().map(|&lower| lowers.halves.signatures[lower as usize]).collect();
-            LowerSignatures::new(signatures).lists(window, 0, &uppers.halves.signatures[*upper as usize])
+            let signatures = wanted.iter().map(|&lower| lowers.signatures.items[lower as usize]).collect();
+            LowerSignatures::new(signatures).lists(window, 0, &uppers.signatures.items[*upper as usize])
         })?;
         for ((upper, wanted), lists) in unknown.into_iter().zip(lists) {
             for (lower, lists) in wanted.into_iter().zip(lists?) {
                 let number = (!lists.is_empty()).then(|| all.push(lists, None));
                 numbers.extend(number.map(|number| ((upper, lower), number)));
-                let key = (uppers.halves.signatures[upper as usize], lowers.halves.signatures[lower as usize]);
+                let key = (uppers.signatures.items[upper as usize], lowers.signatures.items[lower as usize]);
                 new.push((key, number));
             }
         }
         for &pattern in patterns {
-            let uppers = Met::new(uppers.known(&above, pattern).to_vec(), uppers.halves.signatures.len());
-            let lowers = Met::new(lowers.known(&below, pattern).to_vec(), lowers.halves.signatures.len());
+            let uppers = Met::new(uppers.known(&above, pattern).to_vec(), uppers.signatures.items.len());
+            let lowers = Met::new(lowers.known(&below, pattern).to_vec(), lowers.signatures.items.len());
             let mut of_pairs = Vec::with_capacity(uppers.samples.len() * lowers.samples.len());
             for &(upper, upper_word) in &uppers.samples {
                 of_pairs.extend(lowers.samples.iter().map(|&(lower, lower_word)| {
@@ -176,20 +177,22 @@ impl<W: Word> WindowSignatures<W> {
 /// Upper or lower parts of outsides by their colours.
 struct OutsideParts<W, S> {
     words: FxHashMap<W, Vec<Half<W>>>,
-    halves: Halves<S>,
+    signatures: Numbering<S>,
 }
 
 impl<W, S> Default for OutsideParts<W, S> {
     fn default() -> Self {
-        Self { words: FxHashMap::default(), halves: Halves::default() }
+        Self { words: FxHashMap::default(), signatures: Numbering::default() }
     }
 }
 
 impl<W: Word, S: Copy + Eq + std::hash::Hash> OutsideParts<W, S> {
     /// The parts in `cells` with the colours that `rules` ask for; scanned once.
     fn find(&mut self, cells: &Range<u32>, rules: &ScanRules<W>, signature: impl Fn(&Scan<W>) -> S) -> &[Half<W>] {
-        let Self { words, halves } = self;
-        words.entry(rules.only & cell_bits(cells.clone())).or_insert_with(|| halves.find(cells, rules, signature))
+        let Self { words, signatures } = self;
+        words
+            .entry(rules.only & cell_bits(cells.clone()))
+            .or_insert_with(|| halves(cells, rules, signatures, signature))
     }
 
     /// The parts that [`OutsideParts::find`] has found before.

@@ -3,7 +3,6 @@
 //! Cost: one look-up and one expansion per block and far operation. All blocks of a window are sorted; those of some families come
 //! in their order.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use keima_model::{BlockTables, Directions, Family, FarTargets, Window};
@@ -17,7 +16,7 @@ use crate::go::block::signature::cache::CacheView;
 use crate::go::block::signature::entry_index::EntryIndex;
 use crate::go::block::signature::fold::Fold;
 use crate::go::block::signature::lists::WindowSignatures;
-use crate::go::block::signature::tables::SignatureTables;
+use crate::go::block::signature::tables::{FarSample, SignatureTables};
 use crate::go::state::{Word, normalise, stones, successors};
 
 /// Blocks whose targets are looked up together.
@@ -147,45 +146,46 @@ impl<W: Word> Blocks<W> {
 
     /// The targets of a pass's far operations for all blocks.
     fn far_targets(&self, window: Window, pass: u32, shared: &[Arc<SignatureTables<W>>]) -> Result<FarTargets, String> {
-        let samples = |signature: u32| shared[signature as usize].far[pass as usize].as_slice();
+        let samples = |block: usize| shared[self.signature_of[block] as usize].far[pass as usize].as_slice();
+        let inside: W = inside_of(window);
+        let change = |block: usize, sample: &FarSample<W>| {
+            let (next, _) = successors(window.first + pass, self.outsides[block] | sample.code);
+            next[usize::from(sample.successor)] & !inside
+        };
         let mut first = Vec::with_capacity(self.outsides.len() + 1);
         let mut count = 0;
         first.push(0);
-        first.extend(self.signature_of.iter().map(|&signature| {
-            count += samples(signature).len() as u32;
+        first.extend((0..self.outsides.len()).map(|block| {
+            count += samples(block).len() as u32;
             count
         }));
         let mut targets = vec![0; count as usize];
-        let step = piece(self.outsides.len(), self.threads);
-        let mut pieces = Vec::new();
         let mut left = targets.as_mut_slice();
+        let mut pieces = Vec::new();
+        let step = piece(self.outsides.len(), self.threads);
         for from in (0..self.outsides.len()).step_by(step) {
             let blocks = from..self.outsides.len().min(from + step);
             let (own, later) = left.split_at_mut((first[blocks.end] - first[blocks.start]) as usize);
             pieces.push((blocks, own));
             left = later;
         }
-        let inside: W = inside_of(window);
-        let find = |(blocks, targets): (Range<usize>, &mut [u32])| {
-            let (mut targets, mut descending) = (targets.iter_mut(), true);
-            let mut changed = Vec::new();
+        let descending = in_parallel(self.threads, pieces, |(blocks, mut targets)| {
+            let (mut changed, mut descending) = (Vec::new(), true);
             for from in blocks.clone().step_by(LOOKED_UP) {
+                let some = from..blocks.end.min(from + LOOKED_UP);
                 // All outsides before the first look-up: look-ups wait for memory, and so many do at the same time.
-                for block in from..blocks.end.min(from + LOOKED_UP) {
-                    let outside = self.outsides[block];
-                    changed.extend(samples(self.signature_of[block]).iter().map(|sample| {
-                        let (next, _) = successors(window.first + pass, outside | sample.code);
-                        (block, next[usize::from(sample.successor)] & !inside)
-                    }));
-                }
-                for ((block, outside), target) in changed.drain(..).zip(&mut targets) {
+                changed.extend(
+                    some.flat_map(|block| samples(block).iter().map(move |sample| (block, change(block, sample)))),
+                );
+                let own = targets.split_off_mut(..changed.len()).ok_or("more far operations than targets")?;
+                for ((block, outside), target) in changed.drain(..).zip(own) {
                     *target = self.block_of.get(outside).ok_or("a far operation leads to no block")?;
                     descending &= (*target as usize) < block;
                 }
             }
             Ok(descending)
-        };
-        let descending = in_parallel(self.threads, pieces, find)?.into_iter().collect::<Result<Vec<bool>, String>>()?;
+        })?;
+        let descending = descending.into_iter().collect::<Result<Vec<bool>, String>>()?;
         Ok(FarTargets { first, targets, descending: !descending.contains(&false) })
     }
 
