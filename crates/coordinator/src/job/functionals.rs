@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use keima_model::{Direction, Functional, ProblemInfo};
-use keima_residue::{crt, residue_of};
+use keima_residue::{Integer, crt, residue_of};
 
 use crate::outcome::{FunctionalValues, SeriesEntry, early};
 use crate::plan::Plan;
@@ -109,18 +109,47 @@ impl Functionals {
     /// Moduli and residues of a functional with one coefficient, from the sweeps so far. The spare is the last where it
     /// is known.
     fn residues_of(&self, functional: u32, info: Option<&dyn ProblemInfo>, plan: &Plan) -> Vec<(u64, u64)> {
+        let sweeps = 0..plan.sweeps.len() as u32;
+        sweeps.flat_map(|sweep| self.of_sweep(ValueId { sweep, functional }, info, plan)).collect()
+    }
+
+    /// Moduli and residues of a functional with one coefficient, from one sweep.
+    fn of_sweep(&self, id: ValueId, info: Option<&dyn ProblemInfo>, plan: &Plan) -> Vec<(u64, u64)> {
         let functionals = info.map(ProblemInfo::functionals).unwrap_or_default();
-        let after = functionals.get(functional as usize).map(|functional| functional.after_pass);
+        let after = functionals.get(id.functional as usize).map(|functional| functional.after_pass);
         // Where two vectors meet, only the last stage reads one.
         let reads = |stage: &u32| after.is_some_and(|pass| pass < plan.stage(*stage).end_pass());
         let stage = (0..plan.forward_stages()).find(reads).or(plan.stages().checked_sub(1));
-        let mut known = Vec::new();
-        for sweep in 0..plan.sweeps.len() as u32 {
-            if let Some(lanes) = self.lanes(ValueId { sweep, functional }) {
-                known.extend(plan.stage_moduli(sweep, stage.unwrap_or(0)).into_iter().zip(lanes.iter().copied()));
-            }
+        let lanes = self.lanes(id).unwrap_or(&[]);
+        plan.stage_moduli(id.sweep, stage.unwrap_or(0)).into_iter().zip(lanes.iter().copied()).collect()
+    }
+
+    /// How a sweep's residues contradict the published value of their functional, if they do.
+    pub(crate) fn contradicted(&self, id: ValueId, info: Option<&dyn ProblemInfo>, plan: &Plan) -> Option<String> {
+        let functionals = info.filter(|_| plan.coefficients == 1)?.functionals();
+        let Functional { name, known, .. } = functionals.get(id.functional as usize)?;
+        let published: Integer = known.as_ref()?.parse().ok()?;
+        self.of_sweep(id, info, plan).into_iter().find_map(|(modulus, got)| {
+            let expected = residue_of(&published, modulus);
+            (expected != got).then(|| format!("{name}: expected {expected} modulo {modulus}, as published, got {got}"))
+        })
+    }
+
+    /// The residues of a sweep for the answer, for people; empty for problems with several coefficients or parts.
+    pub(crate) fn answer_of_sweep(&self, sweep: u32, info: Option<&dyn ProblemInfo>, plan: &Plan) -> String {
+        let functionals = info.filter(|_| plan.coefficients == 1).map(ProblemInfo::functionals).unwrap_or_default();
+        let mut answers = (0..).zip(&functionals).filter(|(_, functional)| functional.answer);
+        let (Some((functional, Functional { name, known, .. })), None) = (answers.next(), answers.next()) else {
+            return String::new();
+        };
+        let id = ValueId { sweep, functional };
+        let residues = self.of_sweep(id, info, plan).into_iter();
+        let residues: Vec<String> = residues.map(|(modulus, got)| format!("{got} modulo {modulus}")).collect();
+        if residues.is_empty() {
+            return String::new();
         }
-        known
+        let agrees = known.is_some() && self.contradicted(id, info, plan).is_none();
+        format!("{name} is {}{}", residues.join(", "), if agrees { ", as published" } else { "" })
     }
 
     /// The residues of a functional modulo all primes of the plan. Where its stage carried fewer, the others follow from
@@ -148,4 +177,46 @@ pub(crate) fn read_by_stage(info: Option<&dyn ProblemInfo>, plan: &Plan, stage: 
         Direction::Forward => (place.first_pass..place.end_pass()).contains(&functional.after_pass),
     };
     (0..).zip(&functionals).filter(|(_, functional)| reads(functional)).map(|(number, _)| number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::example::Example;
+    use crate::plan::{PlanLimits, plan};
+
+    /// The published number of positions on 6x7 points.
+    const KNOWN: &str = "41945191530093646965";
+
+    #[test]
+    fn a_sweep_is_held_against_the_published_value() {
+        let mut board = Example::new(6, 7);
+        board.functionals[6].known = Some(KNOWN.to_owned());
+        let limits = PlanLimits {
+            task_memory_bytes: 1 << 30,
+            disk_bytes: None,
+            residues_per_sweep: Some(1),
+            window: None,
+            slots: 1,
+            worker_slots: 1,
+            second_copies: false,
+            series: false,
+        };
+        let plan = plan(&board, 8, &limits).unwrap();
+        let modulus = plan.sweep_moduli(1)[0];
+        let residue = residue_of(&KNOWN.parse().unwrap(), modulus);
+        let check = |functional: u32, residue: u64, contradiction: Option<&str>, answer: &str| {
+            let id = ValueId { sweep: 1, functional };
+            let mut functionals = Functionals::default();
+            functionals.insert(id, vec![residue], Some(&board), &plan);
+            assert_eq!(functionals.contradicted(id, Some(&board), &plan).as_deref(), contradiction);
+            assert_eq!(functionals.answer_of_sweep(1, Some(&board), &plan), answer);
+        };
+        check(6, residue, None, &format!("L(6,7) is {residue} modulo {modulus}, as published"));
+        let wrong = residue ^ 1;
+        let text = format!("L(6,7): expected {residue} modulo {modulus}, as published, got {wrong}");
+        check(6, wrong, Some(&text), &format!("L(6,7) is {wrong} modulo {modulus}"));
+        // Of a shorter board no value is published here.
+        check(5, 17, None, "");
+    }
 }

@@ -6,7 +6,7 @@
 //!   read where two vectors meet = what was kept          the same
 //!   states before each pass = in other sweeps and tries                                ("state_counts")
 //!   functionals = in earlier tries of the same sweep                                   ("repeated_functional")
-//!   functionals whose moduli suffice: spare, known value, formula                      ("functional")
+//!   functionals = published values modulo each prime; where the moduli suffice: spare, formula   ("functional")
 //! ```
 //!
 //! After one that fails the job goes back once, and ends the second time (`job/failures/second_try.rs`): no single task is to blame.
@@ -254,6 +254,12 @@ impl Job {
         self.drop_boundaries(fleet, 0);
         self.forget_vain_copies(fleet);
         self.forget_vain_archiving(fleet);
+        if !ends {
+            let (sweep, plan) = (self.record.sweep, &self.record.plan);
+            let answer = self.functionals.answer_of_sweep(sweep, self.info(), plan);
+            let colon = if answer.is_empty() { "" } else { ": " };
+            self.note(format!("sweep {} of {} is done{colon}{answer}", sweep + 1, plan.sweeps.len()));
+        }
         self.record.sweep += 1;
         if let Some(outcome) = outcome {
             self.finish(fleet, outcome);
@@ -341,6 +347,9 @@ impl Job {
             }
             fleet.journal.put_value(self.id, sweep, functional, &lanes);
             self.functionals.insert(id, lanes, info, plan);
+            if let Some(text) = self.functionals.contradicted(id, info, plan) {
+                return Err(Evidence::new("functional", text));
+            }
             if let Some(entry) = self.functionals.early(functional).filter(|entry| !entry.ok) {
                 let failed = entry.checks.iter().filter(|c| !c.ok).map(|c| format!("{}: {}", c.name, c.detail));
                 let text = format!("{}: {}", entry.name, failed.collect::<Vec<_>>().join("; "));
