@@ -1,7 +1,7 @@
 //! Exit codes and errors. `keima --help` documents the codes.
 
 use keima::{AccessMismatch, Setting};
-use keima_cluster::{LinkError, WorkerError};
+use keima_cluster::{LinkError, StartError, WorkerError};
 use keima_coordinator::CallError;
 use keima_count::{LocalError, OtherSweeps};
 use keima_model::ProblemError;
@@ -49,6 +49,8 @@ impl From<LinkError> for Failed {
     fn from(error: LinkError) -> Self {
         match &error {
             LinkError::Call(CallError::Invalid(_) | CallError::NoSuchJob(_)) => Self::usage(error.to_string()),
+            // What is stored goes on when there is room.
+            LinkError::Full(_) => Self::new(INTERRUPTED, error.to_string()),
             _ => Self::other(error.to_string()),
         }
     }
@@ -120,6 +122,8 @@ impl From<LocalError> for Failed {
     fn from(error: LocalError) -> Self {
         match &error {
             LocalError::Worker(WorkerError::Memory { .. }) => Self::usage(error.to_string()),
+            LocalError::Start(StartError::Store(store)) if store.is_full() => Self::new(INTERRUPTED, error.to_string()),
+            LocalError::Worker(WorkerError::Link(LinkError::Full(_))) => Self::new(INTERRUPTED, error.to_string()),
             LocalError::Worker(_) | LocalError::Start(_) => Self::other(error.to_string()),
         }
     }

@@ -1,6 +1,7 @@
 //! Folders: made with a clear error, and locked against a second process.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,15 +28,37 @@ pub(crate) enum NoLock {
     Io(&'static str, std::io::Error),
 }
 
-/// Locks the file `path` for this process until the returned file is closed. Makes the file if it is missing.
+/// Locks the file `path` for this process until the returned file is closed. Makes the file if it is missing, and again if the
+/// process that had it deletes it as it ends.
 pub(crate) fn lock_file(path: &Path) -> Result<File, NoLock> {
     let options = OpenOptions::new().create(true).truncate(false).read(true).write(true).clone();
-    let file = options.open(path).map_err(|e| NoLock::Io("open", e))?;
-    match lock_soon(&file) {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(NoLock::InUse),
-        Err(TryLockError::Error(source)) => Err(NoLock::Io("lock", source)),
+    let started = Instant::now();
+    loop {
+        if let Some(folder) = path.parent() {
+            make_folder(folder).map_err(|e| NoLock::Io("make the folder of", e))?;
+        }
+        let file = match options.open(path) {
+            // The folder went in between.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && started.elapsed() < PATIENCE => {
+                std::thread::sleep(AGAIN);
+                continue;
+            }
+            opened => opened.map_err(|e| NoLock::Io("open", e))?,
+        };
+        match lock_soon(&file) {
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            // A file without a name locks nobody out.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(NoLock::InUse),
+            Err(TryLockError::Error(source)) => return Err(NoLock::Io("lock", source)),
+        }
     }
+}
+
+/// Whether an open file has this path still.
+fn is_at(file: &File, path: &Path) -> bool {
+    let id = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    file.metadata().map(id).ok() == std::fs::metadata(path).map(id).ok()
 }
 
 /// Makes a folder and those above it, unless they are there. The error names what is in the way.

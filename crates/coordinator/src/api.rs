@@ -202,6 +202,21 @@ pub enum Failure {
     },
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input { run, holder, damaged, text } => {
+                let what = if *damaged { "is damaged" } else { "cannot be read" };
+                write!(f, "input: run {run} of worker {holder} {what}: {text}")
+            }
+            Self::Disk { text } => write!(f, "disk: {text}"),
+            Self::Refused { text } => write!(f, "refused: {text}"),
+            Self::Stopped => f.write_str("stopped"),
+            Self::Check { text } | Self::Other { text } => f.write_str(text),
+        }
+    }
+}
+
 /// The coordinator's answer to a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {

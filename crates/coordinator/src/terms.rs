@@ -55,9 +55,12 @@ impl Terms {
             )));
         }
         if self.note.len() > MOST_NOTE_BYTES || self.note.chars().any(char::is_control) {
-            let got = self.note.len();
+            let got = match self.note.chars().find(|c| c.is_control()) {
+                Some(control) => format!("the control character {control:?} in it; leave it out of the --note"),
+                None => format!("{} bytes; shorten the --note", self.note.len()),
+            };
             return Err(CallError::Invalid(format!(
-                "a note is one line of at most {MOST_NOTE_BYTES} bytes, got {got} bytes; shorten the --note"
+                "a note is one line of at most {MOST_NOTE_BYTES} bytes, got {got}"
             )));
         }
         if self.max_workers == Some(0) || self.max_disk_bytes == Some(0) {
@@ -104,7 +107,9 @@ fn check_name(what: &str, name: &str) -> Result<(), CallError> {
     }
     let shown: String = name.chars().take(MOST_NAME_BYTES).filter(|c| !c.is_control()).collect();
     Err(CallError::Invalid(format!(
-        "{what} {shown:?}: expected at most {MOST_NAME_BYTES} bytes of letters, digits and . _ - + @ :, not beginning with -"
+        "{what} {shown:?}: expected at most {MOST_NAME_BYTES} bytes of letters, digits and . _ - + @ :, not beginning with -, got {} \
+         bytes",
+        name.len()
     )))
 }
 

@@ -80,7 +80,8 @@ pub(crate) fn refused(guard: &Guard, request: &Request) -> Option<Response> {
         }
         Visitor::Stranger => {
             let text = "show the token of a reader: `Authorization: Bearer TOKEN`, or in a browser any name and the \
-                        token as password; it stands in reader.token of the coordinator's folder tls\n";
+                        token as password; it stands in reader.token of the coordinator's folder tls, or in the file of a worker's \
+                        --http-token-file\n";
             let mut answer = Response::new(Body::from(text));
             *answer.status_mut() = StatusCode::UNAUTHORIZED;
             let headers = answer.headers_mut();

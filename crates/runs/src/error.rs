@@ -242,7 +242,8 @@ pub struct MergeError {
 // Results carry errors by value through hot paths: keep them small.
 const _: () = assert!(size_of::<MergeError>() < 128);
 
-/// `"12.5 MiB"`.
+/// `"12.5 MiB"`; `"12.5 KiB"` below one of these.
 fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+    let (unit, name) = if bytes < 1 << 20 { (1 << 10, "KiB") } else { (1 << 20, "MiB") };
+    format!("{:.1} {name}", bytes as f64 / f64::from(unit))
 }

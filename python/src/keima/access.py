@@ -211,7 +211,7 @@ class Access:
 
 #: What to do where nobody answers.
 START = (
-    "is the coordinator running? start it with `keima coordinator --listen HOST:PORT --data DIR`, and name its address"
+    "is the coordinator running? start it with `keima coordinator --listen IP:PORT --data DIR`, and name its address"
 )
 
 

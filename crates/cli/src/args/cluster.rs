@@ -58,7 +58,7 @@ pub(crate) struct DoorArgs {
     #[arg(long, env = "KEIMA_TLS_INIT", value_parser = FalseyValueParser::new())]
     pub(crate) tls_init: bool,
     /// Host name or address that --tls-init puts into the certificate, besides those of this machine; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "tls_init")]
     pub(crate) tls_name: Vec<String>,
     /// Certificate (PEM), instead of the one that --tls-init makes
     #[arg(long, env = "KEIMA_TLS_CERT", value_name = "FILE", requires = "tls_key")]

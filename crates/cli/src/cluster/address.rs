@@ -64,6 +64,13 @@ fn towards(peer: SocketAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
 }
 
+/// The addresses of this machine that lead to other networks.
+pub(super) fn outgoing() -> Vec<IpAddr> {
+    // Addresses for documentation; nothing is sent to them.
+    let elsewhere: [SocketAddr; 2] = [([192, 0, 2, 1], 9).into(), ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9).into()];
+    elsewhere.into_iter().filter_map(towards).collect()
+}
+
 /// The address under which others reach a service that listens on `bound`. For 0.0.0.0 and [::] it is the address of this
 /// machine that leads to `peer`. `None` while no address of `peer` has a route and a family that `bound` takes.
 fn reachable(bound: SocketAddr, peer: &str) -> Option<SocketAddr> {

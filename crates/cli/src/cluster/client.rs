@@ -15,7 +15,7 @@ use crate::count::sizes::one_size;
 use crate::exit::{Failed, INTERRUPTED};
 use crate::machine::asked_to_stop;
 use crate::result::{Wanted, print_job};
-use crate::terminal::output::{hand_over, print, say};
+use crate::terminal::output::{hand_over, print, prints_again, say};
 use crate::terminal::progress::{Progress, Shown};
 
 /// The problem that was typed, with all its options.
@@ -92,10 +92,12 @@ pub(crate) async fn submit(args: SubmitArgs) -> Result<(), Failed> {
 /// Tells a job's name, or waits for its number.
 async fn submitted(client: &Client, job: JobId, wait: bool, wanted: &Wanted, shown: Shown) -> Result<(), Failed> {
     if wait {
+        prints_again(format!("keima result {job}"));
         return follow(client, job, wanted, shown).await;
     }
     let name = if wanted.is_json() { json!({ "job": job.to_string() }).to_string() } else { job.to_string() };
     // The job is there: the same command again would submit another one.
+    prints_again(format!("keima status {job}"));
     hand_over(&name)
         .map_err(|error| Failed::other(format!("{job} was submitted, but its name was not printed: {}", error.text)))
 }
@@ -141,7 +143,7 @@ async fn follow(client: &Client, id: JobId, wanted: &Wanted, shown: Shown) -> Re
     let over = tokio::select! {
         over = over(client.watch(id), &mut progress) => over.map_err(Failed::from),
         () = asked_to_stop() => {
-            let text = format!("stopped watching {id}; the job keeps running, and `keima watch {id}` follows it again");
+            let text = format!("stopped watching {id}, which goes on as before; `keima watch {id}` follows it again");
             Err(Failed::new(INTERRUPTED, text))
         }
     };

@@ -55,14 +55,17 @@ fn config(args: &CoordinatorArgs) -> Result<Config, Failed> {
 }
 
 /// Tells that the coordinator is ready. The service runs even if nobody can read that.
-fn print_ready(bound: SocketAddr, entrance: &Entrance, page: Option<SocketAddr>, data: &Path, json: bool) {
+fn print_ready(bound: SocketAddr, entrance: &Entrance, page: Option<SocketAddr>, args: &CoordinatorArgs) {
+    let data = &args.data;
+    // A worker without the archive stores nothing there.
+    let archive = archive_url(args.archive.as_deref()).map_or_else(String::new, |url| format!(" --archive {url}"));
     let url = shown_url(entrance.scheme(), bound);
     // Workers serve runs to one another. A worker that listens on loopback serves its own machine only.
     let listen = if bound.ip().is_loopback() { "" } else { " --listen 0.0.0.0:0" };
     let insecure = if entrance.guarded.is_none() && !bound.ip().is_loopback() { " --insecure" } else { "" };
     let with = |role| entrance.options_of(role);
     let page = page.map(|bound| format!("{}/", shown_url(entrance.scheme(), bound)));
-    let _ = if json {
+    let _ = if args.json {
         let guarded = entrance.guarded.as_ref();
         let (fingerprint, tokens) = (guarded.map(|g| g.fingerprint.to_string()), guarded.map(|g| &g.tokens));
         let ready = json!({
@@ -74,7 +77,7 @@ fn print_ready(bound: SocketAddr, entrance: &Entrance, page: Option<SocketAddr>,
         let page = page.map_or_else(String::new, |page| format!("\nwatch it at          {page}"));
         print(&format!(
             "coordinator ready at {url}\n\
-             start workers with   keima worker --coordinator {url}{worker}{listen}{insecure} --scratch DIR\n\
+             start workers with   keima worker --coordinator {url}{worker}{listen}{insecure}{archive} --scratch DIR\n\
              submit a job with    keima submit go 9x9 --coordinator {url}{client}{page}"
         ))
     };
@@ -105,7 +108,7 @@ pub(crate) async fn coordinator(args: CoordinatorArgs) -> Result<(), Failed> {
         .map_err(|error| Failed::other(error.to_string()))?;
     // Scripts stop it as soon as it says that it is ready.
     let asked = asked_to_stop();
-    print_ready(bound, &entrance, page.as_ref().map(|(_, bound)| *bound), &args.data, args.json);
+    print_ready(bound, &entrance, page.as_ref().map(|(_, bound)| *bound), &args);
     failpoint::hit("coordinator.after_ready");
     let failure = handle.clone();
     let closing = handle.clone();

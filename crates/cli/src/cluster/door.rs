@@ -10,7 +10,7 @@ use keima_cluster::{
     tls_folder, token_file,
 };
 
-use super::address::{host_name, is_local};
+use super::address::{host_name, is_local, outgoing};
 use crate::args::{CoordinatorArgs, WorkerArgs};
 use crate::exit::Failed;
 
@@ -55,6 +55,11 @@ impl Entrance {
             let made = make_tls_folder(&args.data, &names(&door.tls_name, listen.ip())).map_err(usage)?;
             if made {
                 tracing::info!("made a CA, a certificate and three tokens in {}", folder.display());
+            } else if !door.tls_name.is_empty() {
+                tracing::info!(
+                    "the certificate in {} was made before, and stays without a --tls-name that is new",
+                    folder.display()
+                );
             }
         }
         let own = door.tls_cert.clone().zip(door.tls_key.clone());
@@ -98,7 +103,9 @@ impl Entrance {
 /// Names of this machine, for the certificate.
 fn names(more: &[String], listen: IpAddr) -> Vec<String> {
     let mut names = vec![host_name(), "localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    if !listen.is_unspecified() {
+    if listen.is_unspecified() {
+        names.extend(outgoing().iter().map(IpAddr::to_string));
+    } else {
         names.push(listen.to_string());
     }
     names.extend_from_slice(more);

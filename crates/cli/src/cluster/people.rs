@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use keima::{Client, job_id};
 use keima_coordinator::{JobFilter, JobId, JobPage, JobStatus, Terms, TermsChange, is_job_number};
 use keima_http::json as shape;
+use rustix::process::getuid;
 use serde_json::json;
 
 use super::client::{changed, connect};
@@ -20,11 +21,12 @@ const SHOWN: usize = 5;
 
 /// The terms of a submission. Without `owner` the job is the local user's.
 pub(super) fn terms(args: &TermsArgs, owner: Option<&str>) -> Terms {
+    // Containers and services often have neither variable. Without an owner all such users would share as one.
     let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|name| !name.is_empty()));
     Terms {
         name: args.name.clone().unwrap_or_default(),
         note: args.note.clone().unwrap_or_default(),
-        owner: owner.map(str::to_owned).or_else(user).unwrap_or_default(),
+        owner: owner.map(str::to_owned).or_else(user).unwrap_or_else(|| format!("uid-{}", getuid().as_raw())),
         max_workers: args.max_workers,
         max_disk_bytes: args.max_disk,
     }

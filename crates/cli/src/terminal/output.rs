@@ -18,6 +18,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,19 @@ const LOOK: Duration = Duration::from_millis(1);
 /// The device number of /dev/null.
 const NULL_DEVICE: (u32, u32) = (1, 3);
 
+/// The command that prints a result once more, where it is not the same one.
+static PRINTS_AGAIN: OnceLock<String> = OnceLock::new();
+
+/// Names the command that prints the result of a job once more: to submit it again would count it again.
+pub(crate) fn prints_again(command: String) {
+    let _ = PRINTS_AGAIN.set(command);
+}
+
+/// What to do for a result that nobody got.
+fn again() -> String {
+    PRINTS_AGAIN.get().map_or("run the same command again".to_owned(), |command| format!("type `{command}`"))
+}
+
 /// Prints a list, a status or the like, and a line end.
 pub(crate) fn print(text: &str) -> Result<(), Failed> {
     print_to(&mut io::stdout().lock(), text)
@@ -48,10 +62,10 @@ static THROWN_AWAY: AtomicBool = AtomicBool::new(false);
 pub(crate) fn hand_over(text: &str) -> Result<(), Failed> {
     let mut out = io::stdout().lock();
     if may_be_closed(out.as_fd()) && !THROWN_AWAY.swap(true, Ordering::Relaxed) {
-        say(
-            "standard output is /dev/null, or closed: nobody gets the result; to have it, run the same command again with \
-             an output",
-        );
+        say(format!(
+            "standard output is /dev/null, or closed: nobody gets the result; to have it, {} with an output",
+            again()
+        ));
     }
     written_and_taken(&mut out, text).map_err(|error| not_printed(&error))
 }
@@ -131,12 +145,11 @@ fn may_be_closed(out: BorrowedFd<'_>) -> bool {
 /// The error of a result that was not printed.
 pub(crate) fn not_printed(error: &io::Error) -> Failed {
     Failed::not_printed(if error.kind() == ErrorKind::BrokenPipe {
-        "nobody reads standard output any more; run the same command again with a reader, or send the output to a file"
-            .to_owned()
+        format!("nobody reads standard output any more; {} with a reader, or send the output to a file", again())
     } else {
         format!(
-            "cannot write to standard output: {error}; free space there or send the output elsewhere, and run the same \
-             command again"
+            "cannot write to standard output: {error}; free space there or send the output elsewhere, and {}",
+            again()
         )
     })
 }

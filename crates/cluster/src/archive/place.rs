@@ -87,8 +87,16 @@ pub(crate) fn is_object_name(name: &str) -> bool {
     name.len() <= MOST_NAME_BYTES && name.split('/').all(is_part)
 }
 
+/// Fails where no file can be made in a folder, before a job relies on it.
+fn check_writable(folder: &Path) -> std::io::Result<()> {
+    let probe = folder.join(format!(".keima-{}", std::process::id()));
+    std::fs::write(&probe, b"")?;
+    std::fs::remove_file(probe)
+}
+
 impl Archive {
-    /// Opens the archive of a URL. A folder is made if it is missing; a bucket must be there. Does not call a bucket yet.
+    /// Opens the archive of a URL. A folder is made if it is missing, and must be writable; a bucket must be there. Does not call a
+    /// bucket yet.
     pub fn open(url: &str) -> Result<Self, ArchiveError> {
         let bad = |why: String| ArchiveError::Url { url: url.to_owned(), why };
         if let Some(folder) = url.strip_prefix("file://").or_else(|| url.starts_with('/').then_some(url)) {
@@ -97,6 +105,7 @@ impl Archive {
                 return Err(bad("a folder's path begins with /".to_owned()));
             }
             make_folder(folder).map_err(|error| bad(format!("cannot make the folder: {error}")))?;
+            check_writable(folder).map_err(|error| bad(format!("cannot write to the folder: {error}")))?;
             let store = LocalFileSystem::new_with_prefix(folder).map_err(|error| bad(error.to_string()))?;
             let store = Arc::new(store.with_fsync(true).with_automatic_cleanup(true));
             let (root, url) = (path::Path::default(), url.trim_end_matches('/').to_owned());

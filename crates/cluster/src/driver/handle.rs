@@ -166,6 +166,9 @@ impl Inner {
 
     /// Returns when everything up to `ticket` is stored.
     pub(super) async fn stored(&self, ticket: Ticket) -> Result<(), LinkError> {
-        self.journal.stored(ticket).await.map_err(|error| LinkError::Broken(error.to_string()))
+        self.journal.stored(ticket).await.map_err(|error| {
+            let text = error.to_string();
+            if error.is_full() { LinkError::Full(text) } else { LinkError::Broken(text) }
+        })
     }
 }

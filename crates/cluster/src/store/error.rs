@@ -64,9 +64,19 @@ pub enum StoreError {
         /// What is wrong with it.
         text: String,
     },
+    /// The store's disk is full.
+    #[error(
+        "the store {path} has no room on its disk ({text}); free space there, then start again: it resumes from there"
+    )]
+    Full {
+        /// The store.
+        path: PathBuf,
+        /// What happened.
+        text: String,
+    },
     /// The store failed.
     #[error(
-        "the store {path} failed: {text}; check the disk (full? read-only?), then start the coordinator again: it \
+        "the store {path} failed: {text}; check the disk (read-only? broken?), then start the coordinator again: it \
          resumes from the stored records"
     )]
     Database {
@@ -77,10 +87,18 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether room on the disk is all that is missing.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full { .. }) || matches!(self, Self::Io { source, .. } if is_full(source))
+    }
+}
+
 /// What an error of redb means for the store at `path`.
 pub(super) fn failed(path: &Path, error: &redb::Error) -> StoreError {
     let (path, text) = (path.to_owned(), error.to_string());
     let damaged = match error {
+        redb::Error::Io(error) if is_full(error) => return StoreError::Full { path, text },
         // redb has a format of its own. It takes a later one for damage, and says so in words only.
         redb::Error::UpgradeRequired(_) => return StoreError::OtherFormat { path, got: text },
         redb::Error::Corrupted(why) if why.contains("file format version") => {
@@ -91,4 +109,9 @@ pub(super) fn failed(path: &Path, error: &redb::Error) -> StoreError {
         _ => false,
     };
     if damaged { StoreError::Damaged { path, text } } else { StoreError::Database { path, text } }
+}
+
+/// Whether the disk, or what its user may have of it, is full.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -48,6 +48,13 @@ pub enum JournalError {
     Thread,
 }
 
+impl JournalError {
+    /// Whether room on the disk is all that is missing.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_full())
+    }
+}
+
 /// How far the journal is.
 #[derive(Clone, Debug, Default)]
 struct Progress {

@@ -11,6 +11,8 @@ pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("me
 pub(super) const RECORDS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("records");
 pub(super) const LOCK_FILE: &str = "coordinator.lock";
 pub(super) const FILE: &str = "coordinator.redb";
+/// A store that is being made.
+pub(super) const NEW_FILE: &str = "coordinator.redb.new";
 pub(super) const LOG_FILE: &str = "coordinator.log";
 /// Cache of redb, whose default is 1 GiB. Records are few and small.
 pub(super) const CACHE_BYTES: usize = 8 << 20;

@@ -4,6 +4,7 @@
 //!   DIR/coordinator.lock     locked (flock) while a coordinator lives, so that two cannot share a folder
 //!   DIR/coordinator.redb     table "meta":    "format" -> version of this layout; "epoch" -> epoch of the valid log
 //!                            table "records": key (text) -> value (bytes), both defined by the state machine
+//!   DIR/coordinator.redb.new  a store that is being made; it gets its name when it is whole
 //!   DIR/coordinator.log      edits since the last transaction (see `log`)
 //!   DIR/ended                jobs that have left the store, a file each (see `ended`)
 //! ```
@@ -41,7 +42,7 @@ use self::error::failed;
 use self::file::StoreFile;
 use self::guarded::Guarded;
 pub use self::layout::STORE_FORMAT;
-use self::layout::{FILE, LOCK_FILE, LOG_FILE, all_records, apply, meta, write_format};
+use self::layout::{FILE, LOCK_FILE, LOG_FILE, NEW_FILE, all_records, apply, meta, write_format};
 pub(crate) use self::log::Edits;
 use self::log::Log;
 use crate::folder_lock::{NoLock, lock_file, make_folder, remove_file_if_there};
@@ -71,6 +72,9 @@ impl Store {
         let lock = lock(folder)?;
         orphan::refuse_without_store(folder)?;
         let path = folder.join(FILE);
+        if !path.exists() {
+            make(folder, &path)?;
+        }
         let file = StoreFile::open(&path).map_err(io("open", &path))?;
         let database = Guarded::open(file);
         let database = database.map_err(|error| failed(&path, &error))?;
@@ -112,7 +116,8 @@ impl Store {
             return Ok(());
         }
         let lock = lock(folder)?;
-        let removed = [LOG_FILE, FILE, LOCK_FILE].iter().try_for_each(|file| remove_file_if_there(&folder.join(file)));
+        let removed =
+            [LOG_FILE, FILE, NEW_FILE, LOCK_FILE].iter().try_for_each(|file| remove_file_if_there(&folder.join(file)));
         removed.map_err(|source| StoreError::Io { action: "delete", path, source })?;
         drop(lock);
         // Fails, as it should, if something else is in it.
@@ -161,6 +166,21 @@ impl Store {
     fn log_failed(&self, source: io::Error) -> StoreError {
         StoreError::Io { action: "write", path: self.path.with_file_name(LOG_FILE), source }
     }
+}
+
+/// Makes an empty store under another name first: a full disk or a kill leaves none that looks damaged.
+fn make(folder: &Path, path: &Path) -> Result<(), StoreError> {
+    let new = folder.join(NEW_FILE);
+    let io = |action| {
+        let path = new.clone();
+        move |source| StoreError::Io { action, path, source }
+    };
+    remove_file_if_there(&new).map_err(io("delete"))?;
+    let database = Guarded::open(StoreFile::open(&new).map_err(io("make"))?).map_err(|error| failed(&new, &error))?;
+    database.with(write_format).map_err(|error| failed(&new, &error))?;
+    drop(database);
+    let renamed = watch::before(Change::Rename { from: &new, to: path }).and_then(|()| std::fs::rename(&new, path));
+    renamed.map_err(io("rename"))
 }
 
 /// Locks a data folder for this process.

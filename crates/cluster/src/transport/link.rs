@@ -44,6 +44,9 @@ pub enum LinkError {
     /// The coordinator cannot store its decisions any more. Somebody must start it again.
     #[error("the coordinator cannot go on: {0}")]
     Broken(String),
+    /// The same: its disk is full.
+    #[error("the coordinator cannot go on: {0}")]
+    Full(String),
     /// An answer is longer than the call justifies; the rest of it was not read.
     #[error(
         "{what}: expected at most {most} {unit}, got {got} or more; is that a coordinator of this version of keima? look at its \
@@ -67,7 +70,7 @@ pub enum LinkError {
 impl LinkError {
     /// Whether the same call may succeed later by itself.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::NotNow(_) | Self::Late(_) | Self::Broken(_))
+        matches!(self, Self::Unreachable { .. } | Self::NotNow(_) | Self::Late(_) | Self::Broken(_) | Self::Full(_))
     }
     /// Whether the worker must say hello again.
     pub fn is_who_are_you(&self) -> bool {

@@ -134,7 +134,7 @@ impl<L: CoordinatorLink> Shared<L> {
                 if self.is_stopping() && matches!(failure, Failure::Stopped) {
                     tracing::debug!("stopped with the worker");
                 } else {
-                    tracing::warn!(?failure, "the task failed");
+                    tracing::warn!(%failure, "the task failed");
                 }
                 // There is nothing to keep, whatever the coordinator answers.
                 self.report(&attempt, nonce, lease, Report::Failed(failure)).await?;

@@ -132,14 +132,25 @@ impl Job {
             .as_mut()
             .and_then(|round| (!round.publishing && round.is_vain(&self.health, fleet)).then_some(round.toward));
         if let Some(toward) = vain {
+            let without: Vec<&str> =
+                fleet.here().filter(|(_, worker)| !worker.archive).map(|(id, _)| id.0.as_str()).collect();
             let text = match toward {
-                Toward::Archive => "gave up storing a boundary in the archive: workers cannot, or runs are lost",
-                Toward::Workers => "runs cannot be fetched from the archive now; it is tried again by itself",
+                Toward::Archive if without.is_empty() => {
+                    "gave up storing a boundary in the archive: workers cannot, or runs are lost".to_owned()
+                }
+                Toward::Archive => format!(
+                    "gave up storing a boundary in the archive, which these workers do not reach: {}; start them again with \
+                     --archive URL",
+                    without.join(", ")
+                ),
+                Toward::Workers => {
+                    "runs cannot be fetched from the archive now; it is tried again by itself".to_owned()
+                }
             };
             if toward == Toward::Workers {
                 self.archive.fetch_after = fleet.now.saturating_add(fleet.config.grace_millis);
             }
-            self.note(text.to_owned());
+            self.note(text);
             self.end_archiving(fleet);
         }
         self.start_fetching(fleet);

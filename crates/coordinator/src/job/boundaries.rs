@@ -262,13 +262,17 @@ impl Boundaries {
         let needed: Vec<_> = self.list.iter().map(|boundary| copies.needed_for(boundary, fleet)).collect();
         let needed_for_kept = self.kept(plan).map(|kept| copies.needed_for(kept, fleet));
         let left_without = |gone: &WorkerId| {
-            let outlives =
-                |needed: &Option<BTreeSet<&WorkerId>>| needed.as_ref().is_some_and(|all| !all.contains(gone));
+            // Others fetch what is in the archive.
+            let is_fetched = fleet.config.archive_interval_millis.is_some()
+                && fleet.here().any(|(id, worker)| id != gone && worker.archive);
+            let outlives = |boundary: &Boundary, needed: &Option<BTreeSet<&WorkerId>>| {
+                is_fetched && boundary.head.archive.is_some() || needed.as_ref().is_some_and(|all| !all.contains(gone))
+            };
             // A transposed vector is worth nothing without the one that it is to meet.
-            let kept_is_safe = needed_for_kept.as_ref().is_none_or(outlives);
+            let kept_is_safe = self.kept(plan).zip(needed_for_kept.as_ref()).is_none_or(|(kept, n)| outlives(kept, n));
             let useful = |b: &Boundary| kept_is_safe || b.head.direction == Direction::Forward;
             let mut newest_first = self.list.iter().zip(&needed).rev();
-            let newest = newest_first.find(|(boundary, needed)| useful(boundary) && outlives(needed));
+            let newest = newest_first.find(|(boundary, needed)| useful(boundary) && outlives(boundary, needed));
             newest.map_or(0, |(boundary, _)| plan.passes_before(boundary.head.stage + 1))
         };
         let done = plan.passes_before(self.next_stage());

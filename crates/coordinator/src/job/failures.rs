@@ -29,18 +29,12 @@ const MOST_CHECKS: usize = 2;
 
 /// What those who watch are told of a failure. That a worker stops is none.
 fn told(failure: &Failure) -> Option<(EventKind, String)> {
-    let failed = |what: &str, text: &str| Some((EventKind::AttemptFailed, format!("{what}: {text}")));
-    match failure {
-        Failure::Stopped => None,
-        Failure::Input { run, holder, damaged, text } => {
-            let what = if *damaged { "is damaged" } else { "cannot be read" };
-            failed("input", &format!("run {run} of worker {holder} {what}: {text}"))
-        }
-        Failure::Disk { text } => failed("disk", text),
-        Failure::Refused { text } => failed("refused", text),
-        Failure::Other { text } => Some((EventKind::AttemptFailed, text.clone())),
-        Failure::Check { text } => Some((EventKind::CheckFailed, text.clone())),
-    }
+    let kind = match failure {
+        Failure::Stopped => return None,
+        Failure::Check { .. } => EventKind::CheckFailed,
+        _ => EventKind::AttemptFailed,
+    };
+    Some((kind, failure.to_string()))
 }
 
 impl Job {

@@ -70,6 +70,9 @@ impl Coordinator {
         if let Some(away) = self.needs_runs_of(job) {
             return format!("runs of {away}, which is away");
         }
+        if let Some(away) = job.awaited_to_repeat(fleet) {
+            return format!("{away}, which is away, to count a task again");
+        }
         let before = order.iter().take_while(|other| **other != id).filter_map(|other| self.jobs.get(other));
         let ahead = before.chain(self.jobs.live()).find(|other| other.id != id && fleet.tasks_at_work(other.id) > 0);
         ahead.map_or_else(String::new, |other| format!("job {} (priority {})", other.id, other.record.spec.priority))

@@ -102,9 +102,9 @@ pub enum PlanError {
 
 fn disk_advice(residues_per_sweep: u32) -> &'static str {
     if residues_per_sweep > 1 {
-        "raise --disk (of submit: --max-disk too, if it is given), or carry fewer residues a sweep"
+        "raise --disk (of count and of workers; of submit --max-disk, if it is given), or carry fewer residues a sweep"
     } else {
-        "raise --disk (of submit: --max-disk too, if it is given)"
+        "raise --disk (of count and of workers; of submit --max-disk, if it is given)"
     }
 }
 

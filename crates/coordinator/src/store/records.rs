@@ -143,6 +143,13 @@ impl Notes {
         }
     }
 
+    /// Adds a line, unless one begins the same.
+    pub(crate) fn add_first(&mut self, beginning: &str, rest: &str) {
+        if !self.0.iter().any(|line| line.starts_with(beginning)) {
+            self.add(format!("{beginning}{rest}"));
+        }
+    }
+
     /// All lines.
     pub(crate) fn to_vec(&self) -> Vec<String> {
         self.0.iter().cloned().collect()
@@ -360,6 +367,7 @@ mod tests {
         (0..MOST_NOTES + 2).for_each(|line| notes.add(format!("line {}", line / 2)));
         assert_eq!(notes.to_vec().len(), MOST_NOTES / 2 + 1);
         notes.add_once("line 3");
+        notes.add_first("line ", "of another kind");
         assert_eq!(notes.to_vec().len(), MOST_NOTES / 2 + 1);
         (0..MOST_NOTES).for_each(|line| notes.add(format!("new line {line}")));
         assert_eq!(notes.to_vec().first().map(String::as_str), Some("new line 0"));

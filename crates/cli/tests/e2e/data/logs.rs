@@ -74,6 +74,7 @@ const RARE: Table = &[
     ("redb could not close the coordinator's store", ""),
     ("removed what a killed writer left in the archive", "job"),
     ("stopped with the worker", "job stage task attempt worker"),
+    ("the certificate in ", ""),
     ("the coordinator did not understand the report", "job stage task attempt worker"),
     ("the coordinator stops", ""),
     ("the report was refused", "job stage task attempt worker"),

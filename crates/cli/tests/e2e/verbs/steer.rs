@@ -146,7 +146,7 @@ fn pause_resume_cancel() {
     assert_eq!(watch.ended().code(), Some(4));
     assert!(
         watch.stderr().contains(&format!(
-            "stopped watching {job}; the job keeps running, and `keima watch {job}` follows it again"
+            "stopped watching {job}, which goes on as before; `keima watch {job}` follows it again"
         )),
         "{}",
         watch.stderr()

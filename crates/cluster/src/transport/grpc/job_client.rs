@@ -34,7 +34,7 @@ fn advise(error: LinkError) -> LinkError {
     match error {
         LinkError::Unreachable { address, text } => {
             let text = format!(
-                "{text}; is the coordinator running? start it with `keima coordinator --listen HOST:PORT --data DIR`, \
+                "{text}; is the coordinator running? start it with `keima coordinator --listen IP:PORT --data DIR`, \
                  and name its address with --coordinator URL or KEIMA_COORDINATOR"
             );
             LinkError::Unreachable { address, text }

@@ -86,7 +86,7 @@ fn to_status(error: &LinkError) -> Status {
             refusal(Code::FailedPrecondition, "version", text)
         }
         LinkError::NotNow(why) => refusal(Code::ResourceExhausted, "not-now", why),
-        LinkError::Broken(why) => refusal(Code::Internal, "broken", why),
+        LinkError::Broken(why) | LinkError::Full(why) => refusal(Code::Internal, "broken", why),
         LinkError::TooMuch { .. }
         | LinkError::Refused(_)
         | LinkError::Untrusted(_)

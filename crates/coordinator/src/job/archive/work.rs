@@ -94,7 +94,8 @@ impl Job {
             | Failure::Check { text }
             | Failure::Other { text } => {
                 round.batch.failed(attempt.task, worker);
-                self.note(format!("worker {worker} and the archive: {text}"));
+                // Each run's text is another one, and all have one cause.
+                self.record.notes.add_first(&format!("worker {worker} and the archive: "), &text);
             }
         }
     }

@@ -15,9 +15,9 @@ use crate::job::stage::StageRun;
 use crate::outcome::{Outcome, SeriesEntry};
 
 impl Job {
-    /// Why a worker gets no tasks of this job.
+    /// Why a worker gets no tasks of this job. One that waits until runs are deleted will get some at once.
     pub(crate) fn why_not(&self, fleet: &Fleet, worker: &WorkerId) -> Option<String> {
-        if let Some(aside) = self.health.aside(worker) {
+        if let Some(aside) = self.health.aside(worker).filter(|aside| !aside.short) {
             return Some(format!("set aside: {}", aside.reason));
         }
         let (has, wants) = (fleet.workers.get(worker)?.task_memory_bytes, self.record.plan.task_memory_bytes);

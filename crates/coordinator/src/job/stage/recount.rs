@@ -265,6 +265,13 @@ impl Job {
         }
     }
 
+    /// A worker that is away, and awaited to repeat what is left of the stage.
+    pub(crate) fn awaited_to_repeat<'a>(&self, fleet: &'a Fleet) -> Option<&'a WorkerId> {
+        self.stage.as_ref().filter(|stage| stage.left == 0 && !stage.recounts.is_empty())?;
+        let mut away = fleet.workers.iter().filter(|(_, worker)| worker.epoch == 0 && fleet.is_awaited(worker));
+        away.next().map(|(id, _)| id)
+    }
+
     /// Lets off what no other worker can do again, and ends the stage if nothing else was left.
     pub(crate) fn look_after_recounts(&mut self, fleet: &mut Fleet) {
         let Some(stage) = self.stage.as_ref().filter(|stage| stage.left == 0 && !stage.recounts.is_empty()) else {

@@ -151,10 +151,12 @@ fn a_small_worker_is_told_so_and_gets_other_jobs() {
 fn a_full_disk_pauses_the_job_with_what_to_do() {
     let mut sim = Sim::new(7, 1, config());
     let id = sim.submit(&spec("3x3", 3));
-    for _ in 0..2 {
+    for number in 0..2 {
         let grant = take(&mut sim, 0);
         sim.report(&worker(0), &grant, Report::Failed(Failure::Disk { text: "cap of 1 GiB".into() }));
         assert!(!sim.pull(&worker(0)), "set aside for a while");
+        // At first it waits for runs to be deleted, and nobody is told that it stands still.
+        assert_eq!(sim.status(id).workers[0].note.is_empty(), number == 0);
         sim.tick(700);
     }
     let status = sim.status(id);

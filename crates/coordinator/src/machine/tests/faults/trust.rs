@@ -1,5 +1,6 @@
 //! No single worker decides a number, and none destroys one: other recurrences, false reports, memory errors.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use keima_model::Board;
@@ -197,7 +198,17 @@ fn nobody_waits_for_a_recount_that_cannot_be() {
     sim.pull(&worker(1));
     sim.kill(&worker(1), |_| false);
     sim.workers.remove(&worker(1));
-    let status = run(&mut sim, id);
+    // As long as that worker may come back, the job says that it is waited for.
+    let mut waits = BTreeSet::new();
+    for _ in 0..3_000 {
+        waits.insert(sim.status(id).waits_for);
+        sim.heartbeat(&worker(0));
+        sim.pull(&worker(0));
+        sim.work(&worker(0), 0);
+        sim.tick(20);
+    }
+    assert!(waits.contains("w1, which is away, to count a task again"), "{waits:?}");
+    let status = sim.status(id);
     assert_eq!((status.state, count(&status)), (State::Done, Some(&*right(4, 3))), "{:#?}", status.notes);
 }
 
