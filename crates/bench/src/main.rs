@@ -3,6 +3,7 @@
 //! ```text
 //!   measure        rounds over all jobs: passes in processes of this program, counts by the real one, golegal
 //!   forecast       `keima estimate` and the count right after it, in pairs
+//!   peers          programs of others and keima's count of the same, in pairs
 //!   scale          the coordinator with fake workers in virtual time
 //!   block, disk,   passes in this process; prints a line of JSON for each sample, and for what does not fit the machine
 //!   stream
@@ -17,6 +18,7 @@ mod forecast;
 mod instructions;
 mod measure;
 mod passes;
+mod peers;
 mod process;
 mod programs;
 mod report;
@@ -68,6 +70,13 @@ enum Verb {
         /// Only counts with this text in their name, such as `in memory`, `on disk`, `streams` or `13x13`
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
+        #[command(flatten)]
+        out: Out,
+    },
+    /// Compares counts with those of other programs and prints a report in JSON
+    Peers {
+        #[command(flatten)]
+        options: peers::Options,
         #[command(flatten)]
         out: Out,
     },
@@ -176,6 +185,7 @@ fn main() -> Result<()> {
         Verb::Forecast { runs, only, out } => {
             report(1, &out, |keima| Ok((forecast::forecasts(keima, runs, only.as_deref())?, Vec::new())))
         }
+        Verb::Peers { options, out } => report(1, &out, |keima| Ok((peers::rows(&options, keima)?, Vec::new()))),
         Verb::Scale { options, out } => report(1, &out, |_| Ok((scale::rows(&options)?, Vec::new()))),
         Verb::Block { height, lanes, threads, windows } => {
             print(&in_memory::samples(height, &windows, &lanes, &threads)?)

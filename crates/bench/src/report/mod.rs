@@ -66,6 +66,7 @@ mod tests {
 
     use super::*;
     use crate::forecast::Forecast;
+    use crate::peers::Beside;
     use crate::report::row::Row;
     use crate::sample::{Kind, Label, Sample};
 
@@ -81,19 +82,23 @@ mod tests {
 
     #[test]
     fn kept_reports_have_the_fields_of_reports() {
-        let (mut benchmarks, mut forecasts) = (0, 0);
+        let (mut benchmarks, mut forecasts, mut peers) = (0, 0, 0);
         for entry in fs::read_dir(format!("{ROOT}/docs/measurements")).unwrap() {
             let path = entry.unwrap().path();
             let (name, text) = (path.display().to_string(), fs::read_to_string(&path).unwrap());
             if text.contains("forecast_over_counted") {
                 check_same::<Forecast>(&name, &text);
                 forecasts += 1;
+            } else if text.contains("times_faster") {
+                check_same::<Beside>(&name, &text);
+                peers += 1;
             } else {
                 check_same::<Row>(&name, &text);
                 benchmarks += 1;
             }
         }
-        assert!(benchmarks >= 3 && forecasts >= 1, "{benchmarks} benchmarks, {forecasts} forecasts");
+        let found = [benchmarks >= 3, forecasts >= 1, peers >= 1];
+        assert_eq!(found, [true; 3], "{benchmarks} benchmarks, {forecasts} forecasts, {peers} of peers");
     }
 
     /// What `scripts/render-benchmark` prints and whether it ends well; `None` where there is no python3.
