@@ -89,6 +89,25 @@ pub(crate) fn remove_file_if_there(path: &Path) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    /// The owner deletes the folder as it ends, while another process waits for the lock.
+    #[test]
+    fn a_lock_on_a_deleted_file_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("state");
+        let path = folder.join("lock");
+        let lock = || lock_file(&path).unwrap_or_else(|_| panic!("no lock"));
+        let owner = lock();
+        let waiting = std::thread::scope(|scope| {
+            let waiting = scope.spawn(lock);
+            std::thread::sleep(2 * AGAIN);
+            std::fs::remove_dir_all(&folder).unwrap();
+            drop(owner);
+            waiting.join().unwrap()
+        });
+        assert!(is_at(&waiting, &path));
+        assert!(matches!(lock_file(&path), Err(NoLock::InUse)), "nobody else has it");
+    }
+
     #[test]
     fn what_is_in_the_way_of_a_folder_is_named() {
         let dir = tempfile::tempdir().unwrap();

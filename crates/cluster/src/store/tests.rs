@@ -128,3 +128,31 @@ fn a_store_that_is_none_is_an_error() {
     std::fs::write(dir.path().join("coordinator.redb"), b"not a store at all").unwrap();
     assert!(matches!(Store::open(dir.path()).unwrap_err(), StoreError::Damaged { .. }));
 }
+
+/// A process that was killed as it made its store leaves half of one under another name.
+#[test]
+fn half_a_new_store_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(NEW_FILE), [0; 4096]).unwrap();
+    let mut store = Store::open(dir.path()).unwrap();
+    store.write(vec![put("a", "1")], true).unwrap();
+    assert!(!dir.path().join(NEW_FILE).exists());
+    drop(store);
+    assert_eq!(Store::open(dir.path()).unwrap().load().unwrap().len(), 1);
+}
+
+#[test]
+fn a_full_disk_is_no_damage() {
+    let path = Path::new("/data/coordinator.redb");
+    for (kind, is_full) in [
+        (io::ErrorKind::StorageFull, true),
+        (io::ErrorKind::QuotaExceeded, true),
+        (io::ErrorKind::PermissionDenied, false),
+        (io::ErrorKind::InvalidData, false),
+    ] {
+        let error = failed(path, &redb::Error::Io(kind.into()));
+        assert_eq!(error.is_full(), is_full, "{error}");
+        let of_the_file = StoreError::Io { action: "make", path: path.to_owned(), source: kind.into() };
+        assert_eq!(of_the_file.is_full(), is_full, "{of_the_file}");
+    }
+}
