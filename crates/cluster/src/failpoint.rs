@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   KEIMA_FAILPOINT="worker.before_report=abort@3;coordinator.after_commit=sleep:200"
-//!                    point                action       ^ only when the point is reached for the third time
+//!                    point                action       ^ only when the point is reached for the third time; @3+ from then on
 //!   actions:  abort        die at once as by kill -9: no destructors, no goodbye
 //!             exit:CODE    exit with this code, without destructors of other threads
 //!             panic        panic in this thread
@@ -26,6 +26,7 @@
 //! Each hit prints a line on standard error (`failpoint worker.before_report hit`), so that a test can check for it.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,8 +47,8 @@ enum Action {
 struct Point {
     name: String,
     action: Action,
-    /// Act only on this hit, counted from 1; `None` for every hit.
-    only: Option<u64>,
+    /// The hits that it acts on, counted from 1.
+    hits: RangeInclusive<u64>,
     reached: AtomicU64,
 }
 
@@ -58,9 +59,13 @@ fn parse(text: &str) -> Result<Vec<Point>, String> {
 fn parse_point(part: &str) -> Result<Point, String> {
     let wrong = |why: &str| format!("{VARIABLE}: {part:?}: {why}; expected for instance worker.before_report=abort@3");
     let (name, rest) = part.trim().split_once('=').ok_or_else(|| wrong("no '='"))?;
-    let (action, only) = match rest.split_once('@') {
-        None => (rest, None),
-        Some((action, n)) => (action, Some(n.parse::<u64>().map_err(|_| wrong("no number after '@'"))?)),
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong("no number after '@'"));
+    let (action, hits) = match rest.split_once('@') {
+        None => (rest, 1..=u64::MAX),
+        Some((action, text)) => match text.strip_suffix('+') {
+            Some(first) => (action, number(first)?..=u64::MAX),
+            None => (action, number(text)?..=number(text)?),
+        },
     };
     let action = match action.split_once(':').map_or((action, None), |(a, v)| (a, Some(v))) {
         ("abort", None) => Action::Abort,
@@ -70,7 +75,7 @@ fn parse_point(part: &str) -> Result<Point, String> {
         ("sleep", Some(millis)) => Action::Sleep(millis.parse().map_err(|_| wrong("the time is no number"))?),
         _ => return Err(wrong("no such action")),
     };
-    Ok(Point { name: name.to_owned(), action, only, reached: AtomicU64::new(0) })
+    Ok(Point { name: name.to_owned(), action, hits, reached: AtomicU64::new(0) })
 }
 
 /// Whether a text sets points as [`VARIABLE`] does.
@@ -94,7 +99,7 @@ fn points() -> &'static [Point] {
 fn due(points: &[Point], name: &str) -> Option<Action> {
     let point = points.iter().find(|p| p.name == name)?;
     let times = point.reached.fetch_add(1, Ordering::Relaxed) + 1;
-    point.only.is_none_or(|only| only == times).then_some(point.action)
+    point.hits.contains(&times).then_some(point.action)
 }
 
 /// Does what the environment asks for at this point: usually nothing. A sleep blocks the calling thread.
@@ -130,7 +135,8 @@ mod tests {
 
     #[test]
     fn points_are_read() {
-        let points = parse("a=abort; b.c=exit:3@2 ;d=sleep:50;e=panic;g=full@1").unwrap();
+        let points = parse("a=abort; b.c=exit:3@2 ;d=sleep:50;e=panic;g=full@1;h=full@2+").unwrap();
+        assert_eq!([(); 3].map(|()| due(&points, "h")), [None, Some(Action::Full), Some(Action::Full)]);
         assert_eq!(due(&points, "a"), Some(Action::Abort));
         assert_eq!(due(&points, "b.c"), None);
         assert_eq!(due(&points, "b.c"), Some(Action::Exit(3)));

@@ -234,7 +234,7 @@ fn a_disk_is_full_when_a_run_is_flushed() {
         let args = ["count", "go", "8x8", "--threads", "1", "--checkpoint-seconds", "0", "--executor", executor];
         let args = [&args[..], &["--data", dir.path().to_str().unwrap()]].concat();
         let mut counting = command(&args);
-        counting.env("KEIMA_FAILPOINT", "worker.before_durable=full@20");
+        counting.env("KEIMA_FAILPOINT", "worker.before_durable=full@20+");
         let full = run(counting);
         assert!(full.stderr.contains("failpoint worker.before_durable hit"), "{executor}: {full:#?}");
         assert_eq!((full.code, full.stdout.as_str()), (Some(4), ""), "{executor}: {full:#?}");
@@ -245,6 +245,20 @@ fn a_disk_is_full_when_a_run_is_flushed() {
         let ran = keima(&args);
         assert_eq!(ran.ok(), legal("8x8"), "{executor}");
         assert!(ran.stderr.contains("continuing go 8x8"), "{executor}: {ran:#?}");
+    }
+}
+
+/// A disk that is full once may only wait for runs to be deleted.
+#[test]
+fn a_disk_that_has_room_again_stops_nobody() {
+    for executor in ["stream", "block"] {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ["count", "go", "8x8", "--threads", "1", "--checkpoint-seconds", "0", "--executor", executor];
+        let mut counting = command(&[&args[..], &["--data", dir.path().to_str().unwrap()]].concat());
+        counting.env("KEIMA_FAILPOINT", "worker.before_durable=full@20");
+        let ran = run(counting);
+        assert!(ran.stderr.contains("failpoint worker.before_durable hit"), "{executor}: {ran:#?}");
+        assert_eq!(ran.ok(), legal("8x8"), "{executor}");
     }
 }
 
