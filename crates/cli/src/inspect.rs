@@ -33,6 +33,15 @@ fn failed(path: &Path, error: &RunError) -> Failed {
             "{} is not a run file: it does not begin with KEIMARUN; run files are named *.run and lie in a scratch folder",
             path.display()
         )),
+        // Nothing is said of deleting it: it may be anything.
+        RunError::BadMagic { got, .. } => Failed::new(
+            CHECK_FAILED,
+            format!(
+                "{} is no run file, or its beginning is damaged: expected KEIMARUN, got {:?}",
+                path.display(),
+                String::from_utf8_lossy(got)
+            ),
+        ),
         RunError::OtherVersion { .. } => Failed::other(error.to_string()),
         _ if error.is_damage() => Failed::new(CHECK_FAILED, error.to_string()),
         _ => Failed::other(error.to_string()),

@@ -26,6 +26,7 @@ pub use form::read::FormError;
 pub use verdict::{NotVerifiable, Verified};
 
 use form::certificate::Certificate;
+use form::read::At;
 use form::result::Results;
 
 /// Checks all results of a text: objects one after the other, as `keima count --json` prints them, or a list of them.
@@ -58,9 +59,11 @@ pub fn verify_value(value: &Value) -> Result<Vec<Verified>, NotVerifiable> {
     };
     let certificate = Certificate::read("certificate", own)?;
     let mut verified = vec![checks::certificate(&certificate, Some(&results))];
-    if let Some(second) = value.get("double_check").and_then(|double| double.get("certificate")) {
-        let second = Certificate::read("double_check.certificate", second)?;
-        let second = checks::certificate(&second, None);
+    if let Some(double) = At::new("result", value).maybe("double_check")? {
+        let second = Certificate::read("double_check.certificate", double.field("certificate")?.value)?;
+        verified[0].checks.push(checks::result::second(&certificate, &second, &double)?);
+        let mut second = checks::certificate(&second, None);
+        second.subject.push_str(", counted again");
         let agree = compare(&[&verified[0], &second]);
         verified.push(second);
         verified[0].checks.extend(agree);

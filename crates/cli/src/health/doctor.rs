@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use keima_cluster::Store;
+use keima_cluster::{Store, StoreError};
 use keima_coordinator::{Checkpoint, Config, Coordinator, is_checkpoint_name};
 use keima_count::inspect::Inspected;
 use keima_problems::Problems;
@@ -60,8 +60,11 @@ fn data(folder: &Path, findings: &mut Vec<Finding>) {
                     .map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
             }
         }
-        let store = Store::open(copy.path()).map_err(|error| error.to_string())?;
-        store.load().map_err(|error| error.to_string())
+        let shown = |error: StoreError| {
+            error.to_string().replace(&copy.path().display().to_string(), &folder.display().to_string())
+        };
+        let store = Store::open(copy.path()).map_err(shown)?;
+        store.load().map_err(shown)
     };
     let records = match read() {
         Ok(records) => records,

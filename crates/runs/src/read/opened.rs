@@ -48,6 +48,10 @@ impl Opened {
         source.read("the footer", footer_at, &mut tail)?;
         let footer = footer::decode(&tail, lanes, &got_id)
             .ok_or_else(|| source.malformed("its footer is too short", footer_at))?;
+        if footer.magic != footer::END_MAGIC && expected.is_none() {
+            // What stands before that is no length either.
+            return Err(source.malformed("its end is not KEIMAEND: it was cut, lengthened or changed", footer_at));
+        }
         if footer.magic != footer::END_MAGIC || footer.manifest.bytes != source.bytes {
             // The end is missing, or its last bytes have changed: both read like this.
             let expected = expected.map_or(footer.manifest.bytes, |(manifest, _)| manifest.bytes);

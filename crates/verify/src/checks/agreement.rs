@@ -7,6 +7,9 @@ use crate::form::certificate::Certificate;
 use crate::form::result::Results;
 use crate::verdict::Verified;
 
+/// Options for which a turned board is another question.
+const FIXED_BY: [&str; 3] = ["side", "from", "to"];
+
 /// What results are compared by.
 #[derive(Clone, Debug)]
 pub(crate) struct Number {
@@ -42,15 +45,20 @@ impl Number {
     }
 }
 
-/// A board and the same board turned are one.
+/// What was counted, with its options.
 fn subject(problem: &str, options: &[(String, String)], size: &str) -> String {
-    let mut options: Vec<String> = options.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-    options.sort_unstable();
-    let turns = !options.iter().any(|option| option.starts_with(" side") || option.starts_with(" from"));
-    let sides = size.split_once(['x', 'X']).filter(|_| turns);
+    let mut texts: Vec<String> = options.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    texts.sort_unstable();
+    format!("{problem} {}{}", board(size, options), texts.concat())
+}
+
+/// A size, the smaller side first: a board and the same board turned are one. It stays as it is where an option names a side or
+/// cells of it.
+pub(super) fn board(size: &str, options: &[(String, String)]) -> String {
+    let is_fixed = options.iter().any(|(name, _)| FIXED_BY.contains(&name.as_str()));
+    let sides = size.split_once(['x', 'X']).filter(|_| !is_fixed);
     let sides = sides.and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
-    let size = sides.map_or_else(|| size.to_owned(), |(a, b)| format!("{}x{}", a.min(b), a.max(b)));
-    format!("{problem} {size}{}", options.concat())
+    sides.map_or_else(|| size.to_ascii_lowercase(), |(a, b)| format!("{}x{}", a.min(b), a.max(b)))
 }
 
 /// Compares results of one number. A check for each number that several results have; none where no two are of one.
@@ -84,4 +92,25 @@ pub fn compare(results: &[&Verified]) -> Vec<Check> {
         );
     }
     checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turned_board_is_the_same_unless_an_option_names_a_side_of_it() {
+        let check = |one: &str, other: &str, option: Option<&str>, expected: bool| {
+            let options: Vec<_> = option.into_iter().map(|name| (name.to_owned(), String::new())).collect();
+            assert_eq!(board(one, &options) == board(other, &options), expected, "{one}, {other}, {option:?}");
+        };
+        check("4x5", "4x5", None, true);
+        check("4x5", "5X4", None, true);
+        check("4x5", "5x4", Some("hamiltonian"), true);
+        check("4x5", "4X5", Some("side"), true);
+        check("4x5", "5x4", Some("side"), false);
+        check("4x5", "5x4", Some("from"), false);
+        check("4x5", "4x6", None, false);
+        check("5", "5", None, true);
+    }
 }

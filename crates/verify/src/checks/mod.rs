@@ -15,7 +15,7 @@ pub(crate) mod findings;
 mod hashes;
 mod numbers;
 mod passes;
-mod result;
+pub(crate) mod result;
 mod stages;
 
 use crate::form::certificate::Certificate;

@@ -2,9 +2,11 @@
 
 use keima_residue::{Integer, is_prime};
 
+use super::agreement::board;
 use super::findings::{Check, Findings};
 use super::numbers::{power_below, recombine, total_residues};
 use crate::form::certificate::Certificate;
+use crate::form::read::{At, FormError};
 use crate::form::result::Results;
 use crate::known;
 
@@ -17,8 +19,7 @@ pub(super) fn beside(certificate: &Certificate<'_>, results: &Results) -> Check 
     let (head, numbers) = (&certificate.head, &certificate.result);
     findings.equal("count", &numbers.count, &results.count);
     findings.equal("problem", &head.problem, &results.problem);
-    // The same board up to a turn has the same number.
-    if !same_size(&head.size, &results.size) {
+    if board(&head.size, &head.options) != board(&results.size, &head.options) {
         findings.fail(format!("size: expected {}, got {}", head.size, results.size));
     }
     let sorted = |options: &[(String, String)]| {
@@ -62,9 +63,17 @@ pub(super) fn beside(certificate: &Certificate<'_>, results: &Results) -> Check 
     findings.check("count, residues, tables and checks beside the certificate are those in it")
 }
 
-fn same_size(one: &str, other: &str) -> bool {
-    let turned = other.split_once(['x', 'X']).map(|(a, b)| format!("{b}x{a}"));
-    one.eq_ignore_ascii_case(other) || turned.is_some_and(|turned| one.eq_ignore_ascii_case(&turned))
+/// What `--double-check` says is what both certificates say, and they are of two counts.
+pub(crate) fn second(first: &Certificate<'_>, second: &Certificate<'_>, told: &At<'_>) -> Result<Check, FormError> {
+    let mut findings = Findings::new("second_count");
+    findings.equal("count", &second.result.count, &told.field("count")?.integer()?);
+    for (name, certificate) in [("hash", second), ("first_hash", first)] {
+        findings.equal(name, &certificate.hash, &told.field(name)?.text()?);
+    }
+    if first.hash == second.hash || first.head.moduli == second.head.moduli {
+        findings.fail("expected another count, with primes of its own, got the first one again".to_owned());
+    }
+    Ok(findings.check("what is said of it is what its certificate says, and its primes are others"))
 }
 
 fn rows(certificate: &Certificate<'_>, results: &Results, findings: &mut Findings) {

@@ -32,10 +32,11 @@ impl Results {
         if count.value.is_null() {
             let checks = value.get("checks").and_then(Value::as_array);
             let failed = checks.into_iter().flatten().filter(|check| check.get("ok") == Some(&Value::Bool(false)));
-            let names = failed.filter_map(|check| check.get("name")?.as_str());
+            let names: Vec<&str> = failed.filter_map(|check| check.get("name")?.as_str()).collect();
             let why = match value.get("error").and_then(Value::as_str) {
                 Some(error) => error.to_owned(),
-                None => format!("it was withheld by {}", names.collect::<Vec<_>>().join(", ")),
+                None if names.is_empty() => "and no check that failed".to_owned(),
+                None => format!("it was withheld by {}", names.join(", ")),
             };
             return Err(NotVerifiable::NoNumber(why));
         }

@@ -24,6 +24,10 @@ use toml::{Table, Value};
 const NOT_HABITS: &[&str] =
     &["help", "version", "json", "fresh", "resume-from", "list", "all", "open", "closed", "from", "to"];
 
+/// Verbs whose options act on jobs that are there, or choose among them, and what may be a habit of these all the same.
+const OF_OTHERS: [&str; 2] = ["change", "jobs"];
+const CONNECTION: [&str; 4] = ["coordinator", "fingerprint", "tls-ca", "token-file"];
+
 /// The values of a file, by verb and option. Values for all verbs are spread over those that have the option.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
@@ -77,7 +81,9 @@ fn is_habit(arg: &Arg) -> bool {
 }
 
 fn habits(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| is_habit(arg))
+    let is_careful = OF_OTHERS.contains(&command.get_name());
+    let may = move |arg: &&Arg| !is_careful || arg.get_long().is_some_and(|long| CONNECTION.contains(&long));
+    command.get_arguments().filter(|arg| is_habit(arg)).filter(may)
 }
 
 /// A value as it would be typed.
@@ -268,6 +274,8 @@ mod tests {
             ("[wroker]\nmemory = 1", "[wroker]: there is no such verb (did you mean worker?)"),
             ("[worker]\nseries = true", "keima worker has no option --series"),
             ("[count]\nfresh = true", "has no option --fresh that may stand here"),
+            ("[change]\nowner = \"me\"", "has no option --owner that may stand here"),
+            ("[jobs]\nname = \"big\"", "has no option --name that may stand here"),
             ("threads = [1]", "expected a text, a number, true or false"),
             ("[count]\nseries = \"yes\"", "is a switch: expected true or false"),
             ("threads = ", "line 1"),
@@ -275,6 +283,18 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(words) && error.contains("/etc/c.toml"), "{text}: {error}");
         }
+    }
+
+    /// A habit of submissions takes over no job that is there, and hides none.
+    #[test]
+    fn an_owner_is_one_of_submissions() {
+        let config = read("owner = \"me\"\ncoordinator = \"https://head:7700\"\n").unwrap();
+        let told = |verb: &str| {
+            let all = config.settings(&Cli::command(), Some(verb), |_| None);
+            let told = all.into_iter().filter(|setting| setting.source == Source::File).map(|setting| setting.option);
+            told.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!([told("submit"), told("change"), told("jobs")], ["coordinator owner", "coordinator", "coordinator"]);
     }
 
     #[test]
