@@ -91,7 +91,7 @@ fn harmed(path: &Path) {
     let middle = bytes.len() / 3;
     bytes[middle] ^= 1;
     check(&bytes, 3, "remove this copy");
-    check(&sound[..sound.len() - 1], 3, "cut short");
+    check(&sound[..sound.len() - 1], 3, "its end is not KEIMAEND");
     check(b"key\tvalue\n and more than sixteen bytes", 2, "not a run file");
     check(b"short", 2, "not a run file");
     // Another version with a checksum that agrees; the version alone is damage.
