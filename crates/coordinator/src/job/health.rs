@@ -197,6 +197,10 @@ impl Health {
         notes: &mut Notes,
     ) {
         let health = self.of(worker);
+        // Tasks that ran side by side fail at the same moment, for one reason.
+        if health.aside.as_ref().is_some_and(|aside| aside.short) {
+            return;
+        }
         health.disk_failures += 1;
         // The first time, runs that are to be deleted may be about to go.
         let short = health.disk_failures == 1;
