@@ -22,7 +22,7 @@ pub enum RunError {
     /// The scratch folder would grow over its cap.
     #[error(
         "the scratch folder is at its limit: {} of {} are in use, and {} more are needed; raise --disk, or free space",
-        mebibytes(*used), mebibytes(*cap), mebibytes(*wanted)
+        show_size(*used), show_size(*cap), show_size(*wanted)
     )]
     DiskCap {
         /// Cap in bytes.
@@ -242,8 +242,8 @@ pub struct MergeError {
 // Results carry errors by value through hot paths: keep them small.
 const _: () = assert!(size_of::<MergeError>() < 128);
 
-/// `"12.5 MiB"`; `"12.5 KiB"` below one of these.
-fn mebibytes(bytes: u64) -> String {
+/// `"12.5 MiB"`; `"12.5 KiB"` below one of these, so that nothing is called 0.0.
+fn show_size(bytes: u64) -> String {
     let (unit, name) = if bytes < 1 << 20 { (1 << 10, "KiB") } else { (1 << 20, "MiB") };
     format!("{:.1} {name}", bytes as f64 / f64::from(unit))
 }

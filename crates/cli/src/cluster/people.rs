@@ -19,9 +19,9 @@ const NAMESAKES: usize = 1000;
 /// Jobs of one name that are listed.
 const SHOWN: usize = 5;
 
-/// The terms of a submission. Without `owner` the job is the local user's.
+/// The terms of a submission. Without `owner` the job is the local user's. Containers and services often do not name that one;
+/// then the number stands for it, or all such users would share as one.
 pub(super) fn terms(args: &TermsArgs, owner: Option<&str>) -> Terms {
-    // Containers and services often have neither variable. Without an owner all such users would share as one.
     let user = || ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok().filter(|name| !name.is_empty()));
     Terms {
         name: args.name.clone().unwrap_or_default(),

@@ -155,6 +155,23 @@ fn a_double_check_counts_in_another_way() {
         let verified = ok(&result);
         assert_eq!(verified.len(), 2, "{words}");
         assert!(verified[0].checks.iter().any(|check| check.name == "agreement"), "{words}");
+        // What is said of the second count is held against both certificates, and they are of two counts.
+        let first_again = (&result["certificate"], &result["certificate"]["hash"]);
+        let cases: [(&str, &[(&str, &Value)]); 4] = [
+            ("another count", &[("count", &"1".into())]),
+            ("another hash", &[("hash", &"00".into())]),
+            ("another first hash", &[("first_hash", &"00".into())]),
+            ("the first count again", &[("certificate", first_again.0), ("hash", first_again.1)]),
+        ];
+        for (what, fields) in cases {
+            let mut told = result.clone();
+            for (name, value) in fields {
+                told["double_check"][*name] = (*value).clone();
+            }
+            let verified = keima_verify::verify_value(&told).unwrap();
+            let check = verified[0].checks.iter().find(|check| check.name == "second_count").unwrap();
+            assert!(!check.ok, "{words}, {what}: {}", check.detail);
+        }
     }
 }
 

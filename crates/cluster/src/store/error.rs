@@ -66,7 +66,7 @@ pub enum StoreError {
     },
     /// The store's disk is full.
     #[error(
-        "the store {path} has no room on its disk ({text}); free space there, then start again: it resumes from there"
+        "the store {path} has no room on its disk ({text}); free space there, then start again: it resumes from the stored records"
     )]
     Full {
         /// The store.

@@ -80,6 +80,7 @@ impl Store {
         let database = database.map_err(|error| failed(&path, &error))?;
         let failed = |error: &redb::Error| failed(&path, error);
         match database.with(|database| meta(database, "format")).map_err(|e| failed(&e))? {
+            // A version that did not make stores under another name was cut off here.
             None => database.with(write_format).map_err(|e| failed(&e))?,
             Some(STORE_FORMAT) => {}
             Some(got) => return Err(StoreError::OtherFormat { path, got: got.to_string() }),

@@ -227,6 +227,23 @@ fn the_first_of_two_counts_is_kept() {
     assert_eq!(std::fs::read_dir(home.path().join("keima")).unwrap().count(), 0);
 }
 
+/// Each sweep but the last tells the residue that it has found, held against the published number.
+#[test]
+fn sweeps_tell_their_residues() {
+    let home = tempfile::tempdir().unwrap();
+    let mut counting = command(&["count", "go", "7x7", "--executor", "block", "--residues-per-sweep", "1"]);
+    counting.env("XDG_STATE_HOME", home.path());
+    let ran = run(counting);
+    let told: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("is done: L(7,7) is ")).collect();
+    assert_eq!(told.len(), 2, "{ran:#?}");
+    let number: u128 = legal("7x7").parse().unwrap();
+    for line in told {
+        let (_, residue) = line.split_once("is done: L(7,7) is ").unwrap();
+        let (residue, modulus) = residue.strip_suffix(", as published").unwrap().split_once(" modulo ").unwrap();
+        assert_eq!(residue.parse::<u128>().unwrap(), number % modulus.parse::<u128>().unwrap(), "{line}");
+    }
+}
+
 /// An interrupted count on disk keeps what it has reached, says how much, and warns of nothing.
 #[test]
 fn an_interrupted_count_keeps_what_it_has() {

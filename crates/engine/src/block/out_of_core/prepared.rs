@@ -109,8 +109,8 @@ impl Prepared {
         self.groups[window].all.len()
     }
 
-    /// Makes the tables of a group as a forward task of one thread would, without waiting for others, lets the blocks of its sources go
-    /// by, and drops them. Returns the group's number of states. For measurements.
+    /// Makes the tables of a group as a forward task of one thread would, without waiting for others, lets the blocks of its
+    /// sources go by, and drops them. Returns the group's number of states. For measurements.
     pub fn make(&self, window: usize, number: u32) -> Result<u64, TaskError> {
         let group_tables = self.group_tables(GroupId { direction: Direction::Forward, window, number }, 1)?;
         let mut sources = group_tables.sources();
