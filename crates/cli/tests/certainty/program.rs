@@ -168,7 +168,7 @@ fn a_double_check_counts_in_another_way() {
             for (name, value) in fields {
                 told["double_check"][*name] = (*value).clone();
             }
-            let verified = keima_verify::verify_value(&told).unwrap();
+            let verified = verify_value(&told).unwrap();
             let check = verified[0].checks.iter().find(|check| check.name == "second_count").unwrap();
             assert!(!check.ok, "{words}, {what}: {}", check.detail);
         }
